@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+# The project's warning level, for its own tests, examples and benchmarks; never passed on to a user of the library.
+set(TESSERA_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+add_library(tessera_warnings INTERFACE)
+target_compile_options(tessera_warnings INTERFACE ${TESSERA_WARNINGS} $<$<BOOL:${TESSERA_WARNINGS_AS_ERRORS}>:-Werror>)
