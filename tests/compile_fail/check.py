@@ -19,7 +19,8 @@ def compiled(command, source, control):
     """(succeeded, output lines) of one run that parses and instantiates everything but makes no code."""
     options = ["-fsyntax-only", "-fdiagnostics-color=never"] + (["-DTESSERA_CONTROL"] if control else [])
     run = subprocess.run(command + options + [source], capture_output=True, text=True, check=False)
-    return run.returncode == 0, (run.stdout + run.stderr).splitlines()
+    # g++ prints text that is a template argument with its quotes escaped.
+    return run.returncode == 0, (run.stdout + run.stderr).replace('\\"', '"').splitlines()
 
 
 def complaint(succeeded, lines, sentence, notes, allowed):

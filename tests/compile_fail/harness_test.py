@@ -93,7 +93,8 @@ class Uncovered(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "messages.hpp")
             with open(path, "w", encoding="utf-8") as file:
-                file.write('#define T(X) \\\n  X(a, "tessera: add: shapes " \\\n     "differ; reshape \\"one\\"") \\\n  X(b, "tessera: x: y; z")\n')
+                file.write('#define T(X) \\\n  X(a, \\\n "tessera: add: shapes " \\\n     "differ; reshape \\"one\\"") \\\n'
+                           '  X(b, "tessera: x: y; z")\n')
             self.assertEqual(uncovered.messages(path),
                              {"a": 'tessera: add: shapes differ; reshape "one"', "b": "tessera: x: y; z"})
             with open(path, "w", encoding="utf-8") as file:

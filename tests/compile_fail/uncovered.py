@@ -17,7 +17,7 @@ import expectation
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE = os.path.join(HERE, "..", "..", "include", "tessera", "core", "messages.hpp")
-ENTRY = re.compile(r'\bX\(\s*(\w+)\s*,\s*((?:"(?:[^"\\]|\\.)*"[\s\\]*)+)\)')
+ENTRY = re.compile(r'\bX\(\s*(\w+)\s*,[\s\\]*((?:"(?:[^"\\]|\\.)*"[\s\\]*)+)\)')
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -27,7 +27,7 @@ def messages(path):
         source = file.read()
     table = {name: "".join(re.sub(r"\\(.)", r"\1", part) for part in LITERAL.findall(literals))
              for name, literals in ENTRY.findall(source)}
-    used = len(re.findall(r'\bX\(\s*\w+\s*,\s*"', source))
+    used = len(re.findall(r"\bX\(\s*\w+\s*,", source))
     if used == 0 or used != len(table):
         sys.exit(f"uncovered: {path}: {used} lines look like messages, {len(table)} could be read, names being distinct")
     for name, text in table.items():
