@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies part of a matrix operand into the order in which the inner loop of matrix multiplication reads it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <tessera/kernels/arch/transpose.hpp>
+#include <tessera/kernels/detail/simd.hpp>
+
+namespace tessera::kernels::detail {
+
+/// Either operand of a product: `lines` are the rows of A or the columns of B, and each line runs along the depth k. In memory
+/// a step of the depth is a row (depth_major: B as it is, A transposed) or each line is (A as it is, B transposed).
+template <class T>
+struct gemm_operand {
+  const T* data = nullptr;
+  std::int64_t leading = 0;
+  std::int64_t lines = 0;
+  bool depth_major = false;
+
+  const T* at(std::int64_t line, std::int64_t depth) const {
+    return data + (depth_major ? depth * leading + line : line * leading + depth);
+  }
+};
+
+/// to[p * step + i] = from[p * leading + i] for i < lines, 0 for lines <= i < step. May write up to width - 1 elements after
+/// the last step. `readable` says how many elements of a row may be read, which is at least `lines`.
+template <class T>
+void pack_rows(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t readable, std::int64_t depth, T* to,
+               std::int64_t step) {
+  constexpr std::int64_t w = width<T>;
+  if (lines < step || readable < w) {
+    for (std::int64_t p = 0; p < depth; ++p, from += leading, to += step)
+      for (std::int64_t i = 0; i < step; ++i) to[i] = i < lines ? from[i] : T(0);
+    return;
+  }
+  const std::int64_t last = std::max<std::int64_t>(lines - w, 0);
+  for (std::int64_t p = 0; p < depth; ++p, from += leading, to += step) {
+    for (std::int64_t i = 0; i < last; i += w) batch<T>::load_unaligned(from + i).store_unaligned(to + i);
+    batch<T>::load_unaligned(from + last).store_unaligned(to + last);
+  }
+}
+
+/// to[p * step + i] = from[i * leading + p] for i < lines, 0 for lines <= i < step. May write up to width - 1 elements after
+/// the last step: where a step is shorter than a vector, each store is completed by the one that follows it.
+template <class T>
+void pack_columns(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t depth, T* to, std::int64_t step) {
+  constexpr std::int64_t w = width<T>;
+  if (depth < w) {
+    for (std::int64_t p = 0; p < depth; ++p, to += step)
+      for (std::int64_t i = 0; i < step; ++i) to[i] = i < lines ? from[i * leading + p] : T(0);
+    return;
+  }
+  for (std::int64_t line = 0; line < step; line += w) {
+    const std::int64_t first = std::max<std::int64_t>(std::min(line, step - w), 0);
+    const std::int64_t full = std::clamp<std::int64_t>(lines - first, 0, w);
+    for (std::int64_t block = 0; block < depth; block += w) {
+      const std::int64_t start = std::min(block, depth - w);
+      batch<T> square[static_cast<std::size_t>(w)];
+      for (std::int64_t i = 0; i < w; ++i)
+        square[i] = i < full ? batch<T>::load_unaligned(from + (first + i) * leading + start) : batch<T>(T(0));
+      transpose<T>(square);
+      for (std::int64_t i = 0; i < w; ++i) square[i].store_unaligned(to + (start + i) * step + first);
+    }
+  }
+}
+
+/// to[p * step + i] = element (line + i) of step (start + p) of the operand; 0 for lines <= i < step.
+template <class T>
+void pack(const gemm_operand<T>& operand, std::int64_t line, std::int64_t lines, std::int64_t start, std::int64_t depth,
+          T* to, std::int64_t step) {
+  const T* const from = operand.at(line, start);
+  if (operand.depth_major)
+    pack_rows(from, operand.leading, lines, operand.lines - line, depth, to, step);
+  else
+    pack_columns(from, operand.leading, lines, depth, to, step);
+}
+
+}  // namespace tessera::kernels::detail

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// One cache-sized block of scratch memory a thread, made at its first use and kept until the thread ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace tessera::kernels::detail {
+
+/// One huge page: packed operands then cost one TLB entry, and first touch costs a fortieth of what small pages cost.
+inline constexpr std::size_t workspace_bytes = std::size_t{2} << 20;
+
+/// This thread's scratch memory: workspace_bytes long and so aligned. Its contents last only until the next kernel runs on this
+/// thread, so nobody may wait for other tasks while using it.
+inline std::byte* workspace() {
+  struct release {
+    void operator()(void* p) const { std::free(p); }
+  };
+  thread_local const std::unique_ptr<void, release> block = [] {
+    std::unique_ptr<void, release> made(std::aligned_alloc(workspace_bytes, workspace_bytes));
+    if (made == nullptr) throw std::bad_alloc();
+#if defined(__linux__)
+    madvise(made.get(), workspace_bytes, MADV_HUGEPAGE);
+#endif
+    return made;
+  }();
+  return static_cast<std::byte*>(block.get());
+}
+
+}  // namespace tessera::kernels::detail

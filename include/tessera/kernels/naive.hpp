@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each kernel as the plain loop it means, with the same signature: what the tuned kernels are tested against.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <tessera/kernels/gemm.hpp>
+#include <tessera/kernels/reduce.hpp>
+
+namespace tessera::kernels::naive {
+
+/// C[g, i, j] = sum over p of A[g, i, p] B[g, p, j].  g: groups, i: m, j: n, p: k.
+template <class T>
+void gemm(const gemm_problem<T>& q, bool = false) {
+  const bool summed = q.c_stride == 0;
+  for (std::int64_t g = 0; g < q.groups; ++g)
+    for (std::int64_t i = 0; i < q.m; ++i)
+      for (std::int64_t j = 0; j < q.n; ++j) {
+        T& c = q.c[g * q.c_stride + i * q.ldc + j];
+        T sum = q.accumulate || (summed && g > 0) ? c : T(0);
+        for (std::int64_t p = 0; p < q.k; ++p)
+          sum += q.a[g * q.a_stride + (q.a_transposed ? p * q.lda + i : i * q.lda + p)] *
+                 q.b[g * q.b_stride + (q.b_transposed ? j * q.ldb + p : p * q.ldb + j)];
+        c = sum;
+      }
+}
+
+/// a + b, or the larger or smaller of the two; NaN when either is NaN.
+template <class T>
+T combine(reduce_kind kind, T a, T b) {
+  if (a != a || b != b) return a != a ? a : b;
+  if (kind == reduce_kind::max) return a < b ? b : a;
+  if (kind == reduce_kind::min) return b < a ? b : a;
+  if constexpr (std::is_same_v<T, std::int32_t>)
+    return static_cast<T>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+  else
+    return static_cast<T>(a + b);
+}
+
+/// out[o, c] = in[o, 0, c] + ... + in[o, n-1, c].  o: outer, r: n, c: inner.
+template <class T>
+void reduce(reduce_kind kind, const T* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner, bool = false) {
+  for (std::int64_t o = 0; o < outer; ++o)
+    for (std::int64_t c = 0; c < inner; ++c) {
+      T total = reduce_identity<T>(kind);
+      for (std::int64_t r = 0; r < n; ++r) total = combine(kind, total, in[(o * n + r) * inner + c]);
+      out[o * inner + c] = total;
+    }
+}
+
+/// out[i] = in[0][i] + ... + in[shards-1][i].  s: shards, i: n.
+template <class T>
+void add_shards(reduce_kind kind, T* out, const T* const* in, int shards, std::int64_t n, bool = false) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    T total = in[0][i];
+    for (int s = 1; s < shards; ++s) total = combine(kind, total, in[s][i]);
+    out[i] = total;
+  }
+}
+
+/// The largest of x[0..n), NaN if any is NaN.
+template <class T>
+T largest(const T* x, std::int64_t n) {
+  T top = -std::numeric_limits<T>::infinity();
+  for (std::int64_t j = 0; j < n; ++j) top = combine(reduce_kind::max, top, x[j]);
+  return top;
+}
+
+/// y[i, j] = exp(x[i, j] - max_i) / sum over j of exp(x[i, j] - max_i); zeros where max_i = -infinity.  i: rows, j: cols.
+template <class T>
+void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool = false) {
+  for (std::int64_t i = 0; i < rows; ++i, x += cols, y += cols) {
+    const T top = largest(x, cols);
+    const bool empty = top == -std::numeric_limits<T>::infinity();
+    T sum = 0;
+    for (std::int64_t j = 0; j < cols; ++j) sum += empty ? T(0) : std::exp(x[j] - top);
+    for (std::int64_t j = 0; j < cols; ++j) y[j] = empty ? T(0) : std::exp(x[j] - top) / sum;
+  }
+}
+
+/// y[i, j] = x[i, j] - max_i - log(sum over j of exp(x[i, j] - max_i)); -infinity where max_i is.  i: rows, j: cols.
+template <class T>
+void log_softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool = false) {
+  for (std::int64_t i = 0; i < rows; ++i, x += cols, y += cols) {
+    const T top = largest(x, cols);
+    const bool empty = top == -std::numeric_limits<T>::infinity();
+    T sum = 0;
+    for (std::int64_t j = 0; j < cols; ++j) sum += empty ? T(1) : std::exp(x[j] - top);
+    for (std::int64_t j = 0; j < cols; ++j) y[j] = empty ? x[j] : x[j] - top - std::log(sum);
+  }
+}
+
+/// dx[i, j] = y[i, j] (g[i, j] - sum over j of g[i, j] y[i, j]).  i: rows, j: cols.
+template <class T>
+void softmax_backward(const T* y, const T* g, T* dx, std::int64_t rows, std::int64_t cols, bool = false) {
+  for (std::int64_t i = 0; i < rows; ++i, y += cols, g += cols, dx += cols) {
+    T dot = 0;
+    for (std::int64_t j = 0; j < cols; ++j) dot += g[j] * y[j];
+    for (std::int64_t j = 0; j < cols; ++j) dx[j] = y[j] * (g[j] - dot);
+  }
+}
+
+/// dx[i, j] = g[i, j] - exp(logp[i, j]) sum over j of g[i, j]; zeros where all of logp[i] is -infinity.  i: rows, j: cols.
+template <class T>
+void log_softmax_backward(const T* logp, const T* g, T* dx, std::int64_t rows, std::int64_t cols, bool = false) {
+  for (std::int64_t i = 0; i < rows; ++i, logp += cols, g += cols, dx += cols) {
+    const bool empty = largest(logp, cols) == -std::numeric_limits<T>::infinity();
+    T sum = 0;
+    for (std::int64_t j = 0; j < cols; ++j) sum += g[j];
+    for (std::int64_t j = 0; j < cols; ++j) dx[j] = empty ? T(0) : g[j] - std::exp(logp[j]) * sum;
+  }
+}
+
+}  // namespace tessera::kernels::naive

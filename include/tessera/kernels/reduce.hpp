@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums, maxima and minima along one axis of an array, and across the shards of an all-reduce.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include <tessera/core/error.hpp>
+#include <tessera/kernels/detail/lanes.hpp>
+#include <tessera/kernels/parallel.hpp>
+
+namespace tessera::kernels {
+
+enum class reduce_kind { sum, max, min };
+
+/// What a reduction of no elements gives: 0, or the least (max) or greatest (min) value of T, infinite where T has infinities.
+template <class T>
+constexpr T reduce_identity(reduce_kind kind) {
+  using limits = std::numeric_limits<T>;
+  if (kind == reduce_kind::sum) return T(0);
+  if constexpr (limits::has_infinity) return kind == reduce_kind::max ? -limits::infinity() : limits::infinity();
+  return kind == reduce_kind::max ? limits::lowest() : limits::max();
+}
+
+namespace detail {
+
+template <class T>
+struct add {
+  T identity = T(0);
+
+  batch<T> operator()(const batch<T>& a, const batch<T>& b) const { return a + b; }
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(std::uint32_t{0} + static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+    else return a + b;
+  }
+};
+
+/// The larger (Max) or smaller of two, NaN if either is: a vector unit's own max drops a NaN on one side.
+template <class T, bool Max>
+struct extreme {
+  T identity = reduce_identity<T>(Max ? reduce_kind::max : reduce_kind::min);
+
+  batch<T> operator()(const batch<T>& a, const batch<T>& b) const {
+    if constexpr (std::is_integral_v<T>) return Max ? xsimd::max(a, b) : xsimd::min(a, b);
+    else return xsimd::select((Max ? b > a : b < a) || b != b, b, a);
+  }
+  T operator()(T a, T b) const { return (Max ? b > a : b < a) || b != b ? b : a; }
+};
+
+/// Calls f(op) with the operation of `kind`.
+template <class T, class F>
+void with_operation(reduce_kind kind, F&& f) {
+  if (kind == reduce_kind::sum) f(add<T>{});
+  else if (kind == reduce_kind::max) f(extreme<T, true>{});
+  else f(extreme<T, false>{});
+}
+
+/// bool is stored as bytes 0 and 1, whose max is `or` and whose min is `and`.
+template <class T>
+using reduced_as = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+
+/// Lines of at least this many rows of lanes are cut into line_parts parts, also when one thread does them all.
+inline constexpr std::int64_t long_line = 512;
+inline constexpr std::int64_t line_parts = 64;
+
+/// out[0] = in[0] op ... op in[n - 1], for a long line.
+template <class T, class Op>
+T combine_long_line(const Op& op, const T* in, std::int64_t n, bool parallel) {
+  const std::int64_t rows = n / lane_count<T>;
+  alignas(64) T partial[line_parts * lane_count<T>];
+  parallel_for(line_parts, parallel, [&](std::int64_t i) {
+    const auto load = [in](std::int64_t row, std::size_t j) {
+      return batch<T>::load_unaligned(in + row * lane_count<T> + static_cast<std::int64_t>(j) * width<T>);
+    };
+    const lanes<T> total = combine_rows<T>(op, rows * i / line_parts, rows * (i + 1) / line_parts, load);
+    for (std::size_t j = 0; j < total.size(); ++j)
+      total[j].store_unaligned(partial + i * lane_count<T> + static_cast<std::int64_t>(j) * width<T>);
+  });
+  const T body = combine_line<T>(op, line_parts * lane_count<T>, [&partial](std::int64_t i, std::int64_t) {
+    return batch<T>::load_unaligned(partial + i);
+  });
+  T tail = op.identity;
+  for (std::int64_t i = rows * lane_count<T>; i < n; ++i) tail = op(tail, in[i]);
+  return op(body, tail);
+}
+
+/// out[o] = in[o][0] op ... op in[o][n - 1].
+template <class T, class Op>
+void reduce_lines(const Op& op, const T* in, T* out, std::int64_t outer, std::int64_t n, bool parallel) {
+  if (n / lane_count<T> >= long_line) {
+    const bool one_by_one = outer < line_parts;
+    parallel_for(outer, parallel && !one_by_one, [&](std::int64_t o) {
+      out[o] = combine_long_line<T>(op, in + o * n, n, parallel && one_by_one);
+    });
+    return;
+  }
+  parallel_for(outer, parallel, [&](std::int64_t o) {
+    out[o] = combine_line<T>(op, n, [&](std::int64_t i, std::int64_t count) {
+      return load_part(in + o * n + i, count, op.identity);
+    });
+  });
+}
+
+/// out[o][c] = in[o][0][c] op ... op in[o][n - 1][c], by tiles of lane_count columns. A tile narrower than that reads on into the
+/// next row, where there is one, and drops those lanes.
+template <class T, class Op>
+void reduce_columns(const Op& op, const T* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner, bool parallel) {
+  const std::int64_t tiles = (inner + lane_count<T> - 1) / lane_count<T>;
+  const T* const end = in + outer * n * inner;
+  parallel_for(outer * tiles, parallel, [&](std::int64_t task) {
+    const std::int64_t o = task / tiles;
+    const std::int64_t column = task % tiles * lane_count<T>;
+    const T* const from = in + o * n * inner + column;
+    const lanes<T> total = combine_rows<T>(op, 0, n, [&](std::int64_t row, std::size_t j) {
+      const std::int64_t at = row * inner + static_cast<std::int64_t>(j) * width<T>;
+      return load_part(from + at, std::max<std::int64_t>(end - from - at, 0), op.identity);
+    });
+    for (std::size_t j = 0; j < total.size(); ++j) {
+      const std::int64_t at = column + static_cast<std::int64_t>(j) * width<T>;
+      if (at < inner) store_part(out + o * inner + at, inner - at, total[j]);
+    }
+  });
+}
+
+template <class T>
+void check_kind(const char* operation, reduce_kind kind) {
+  if (std::is_same_v<T, bool> && kind == reduce_kind::sum)
+    throw value_error("tessera: " + std::string(operation) + ": kind is sum for bool; it must be max (or) or min (and)");
+}
+
+/// Below this many elements a second thread costs more than it brings.
+inline constexpr std::int64_t worth_reducing_in_parallel = std::int64_t{1} << 15;
+
+}  // namespace detail
+
+/// out[o][c] = in[o][0][c] op in[o][1][c] op ... op in[o][n-1][c], for a contiguous array in[outer][n][inner].
+///
+/// T is float, double, std::int32_t, std::uint32_t, or bool (max is `or`, min is `and`; no sum). Integer sums wrap around. max and
+/// min give NaN if any element is NaN. n == 0 gives reduce_identity. `out` must not overlap `in`.
+///
+/// Bits: the order of combination depends on n and on whether inner is 1, on nothing else. Sums are pairwise over blocks, so
+/// the relative error of a sum of n positive floats is at most about (32 + log2 n) * 2^-24.
+/// Source: N. J. Higham, "The accuracy of floating point summation", SIAM J. Sci. Comput. 14 (1993).
+template <class T>
+void reduce(reduce_kind kind, const T* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner, bool parallel) {
+  detail::check_kind<T>("reduce", kind);
+  using U = detail::reduced_as<T>;
+  const auto* const from = reinterpret_cast<const U*>(in);
+  auto* const to = reinterpret_cast<U*>(out);
+  const bool many = parallel && outer * n * inner >= detail::worth_reducing_in_parallel;
+  detail::with_operation<U>(kind, [&](const auto& op) {
+    if (inner == 1) detail::reduce_lines<U>(op, from, to, outer, n, many);
+    else detail::reduce_columns<U>(op, from, to, outer, n, inner, many);
+  });
+}
+
+/// out[i] = in[0][i] op in[1][i] op ... op in[shards-1][i], in this order, for i < n: the body of an all-reduce.
+///
+/// Types, NaN and wrapping as in reduce. `out` may be any of the inputs, but must not overlap one otherwise.
+/// Throws value_error if shards < 1.
+template <class T>
+void add_shards(reduce_kind kind, T* out, const T* const* in, int shards, std::int64_t n, bool parallel) {
+  detail::check_kind<T>("add_shards", kind);
+  if (shards < 1)
+    throw value_error("tessera: add_shards: shards is " + std::to_string(shards) + "; it must be at least 1");
+  using U = detail::reduced_as<T>;
+  constexpr std::int64_t chunk = 8 * detail::lane_count<U>;
+  const bool many = parallel && shards * n >= detail::worth_reducing_in_parallel;
+  detail::with_operation<U>(kind, [&](const auto& op) {
+    parallel_for((n + chunk - 1) / chunk, many, [&](std::int64_t task) {
+      const std::int64_t end = std::min(n, (task + 1) * chunk);
+      for (std::int64_t i = task * chunk; i < end; i += detail::width<U>) {
+        const auto load = [&](int s) {
+          return detail::load_part(reinterpret_cast<const U*>(in[s]) + i, end - i, op.identity);
+        };
+        detail::batch<U> total = load(0);
+        for (int s = 1; s < shards; ++s) total = op(total, load(s));
+        detail::store_part(reinterpret_cast<U*>(out) + i, end - i, total);
+      }
+    });
+  });
+}
+
+}  // namespace tessera::kernels

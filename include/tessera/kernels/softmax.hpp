@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax and its logarithm over the rows of an array, and their gradients.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <tessera/kernels/detail/lanes.hpp>
+#include <tessera/kernels/parallel.hpp>
+#include <tessera/kernels/reduce.hpp>
+
+namespace tessera::kernels {
+
+namespace detail {
+
+template <class T>
+inline constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
+
+/// The largest of x[0..n), NaN if any is NaN.
+template <class T>
+T row_max(const T* x, std::int64_t n) {
+  return combine_line<T>(extreme<T, true>{}, n, [x](std::int64_t i, std::int64_t count) {
+    return load_part(x + i, count, minus_infinity<T>);
+  });
+}
+
+template <class T>
+T row_sum(const T* x, std::int64_t n) {
+  return combine_line<T>(add<T>{}, n, [x](std::int64_t i, std::int64_t count) { return load_part(x + i, count, T(0)); });
+}
+
+/// out[i] = f(i, number of elements from i on), a batch at a time.
+template <class T, class F>
+void write_row(T* out, std::int64_t n, const F& f) {
+  for (std::int64_t i = 0; i < n; i += width<T>) store_part(out + i, n - i, f(i, n - i));
+}
+
+/// Calls f(row) for every row, on several threads when they hold enough elements.
+template <class F>
+void for_each_row(std::int64_t rows, std::int64_t cols, bool parallel, const F& f) {
+  constexpr std::int64_t worth_it = std::int64_t{1} << 13;
+  if (cols > 0) parallel_for(rows, parallel && rows * cols >= worth_it, f);
+}
+
+}  // namespace detail
+
+/// y[i][j] = exp(x[i][j] - max_i) / sum over j of exp(x[i][j] - max_i), for contiguous x and y of [rows][cols] float or double.
+///
+/// A row of nothing but -infinity gives zeros; a NaN or +infinity gives NaN throughout its row. y may be x.
+/// Bits: a row's result depends on its elements alone, so cutting the rows into shards changes nothing.
+template <class T>
+void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool parallel) {
+  using namespace detail;
+  for_each_row(rows, cols, parallel, [=](std::int64_t i) {
+    const T* const from = x + i * cols;
+    T* const to = y + i * cols;
+    const T top = row_max(from, cols);
+    if (top == minus_infinity<T>) {
+      std::fill_n(to, cols, T(0));
+      return;
+    }
+    write_row(to, cols, [=](std::int64_t j, std::int64_t count) {
+      return xsimd::exp(load_part(from + j, count, top) - batch<T>(top));
+    });
+    const batch<T> scale(T(1) / row_sum(to, cols));
+    write_row(to, cols, [=](std::int64_t j, std::int64_t count) { return load_part(to + j, count, T(0)) * scale; });
+  });
+}
+
+/// y[i][j] = x[i][j] - max_i - log(sum over j of exp(x[i][j] - max_i)), for contiguous x and y of [rows][cols] float or double.
+///
+/// A row of nothing but -infinity gives -infinity; a NaN or +infinity gives NaN throughout its row. y may be x. Bits as softmax.
+template <class T>
+void log_softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool parallel) {
+  using namespace detail;
+  for_each_row(rows, cols, parallel, [=](std::int64_t i) {
+    const T* const from = x + i * cols;
+    T* const to = y + i * cols;
+    const T top = row_max(from, cols);
+    if (top == minus_infinity<T>) {
+      std::fill_n(to, cols, minus_infinity<T>);
+      return;
+    }
+    const T sum = combine_line<T>(add<T>{}, cols, [=](std::int64_t j, std::int64_t count) {
+      return xsimd::exp(load_part(from + j, count, minus_infinity<T>) - batch<T>(top));
+    });
+    const batch<T> shift(top), log_sum(std::log(sum));
+    write_row(to, cols, [=](std::int64_t j, std::int64_t count) {
+      return load_part(from + j, count, T(0)) - shift - log_sum;
+    });
+  });
+}
+
+/// dx[i][j] = y[i][j] (g[i][j] - sum over j of g[i][j] y[i][j]), where y = softmax(x) and g is the gradient at y.
+///
+/// A row of zeros in y (all -infinity in x) gives zeros. dx may be y or g. Bits as softmax.
+template <class T>
+void softmax_backward(const T* y, const T* g, T* dx, std::int64_t rows, std::int64_t cols, bool parallel) {
+  using namespace detail;
+  for_each_row(rows, cols, parallel, [=](std::int64_t i) {
+    const T* const out = y + i * cols;
+    const T* const gradient = g + i * cols;
+    const batch<T> dot(combine_line<T>(add<T>{}, cols, [=](std::int64_t j, std::int64_t count) {
+      return load_part(gradient + j, count, T(0)) * load_part(out + j, count, T(0));
+    }));
+    write_row(dx + i * cols, cols, [=](std::int64_t j, std::int64_t count) {
+      return load_part(out + j, count, T(0)) * (load_part(gradient + j, count, T(0)) - dot);
+    });
+  });
+}
+
+/// dx[i][j] = g[i][j] - exp(logp[i][j]) sum over j of g[i][j], where logp = log_softmax(x) and g is the gradient at logp.
+///
+/// A row of nothing but -infinity in logp gives zeros. dx may be logp or g. Bits as softmax.
+template <class T>
+void log_softmax_backward(const T* logp, const T* g, T* dx, std::int64_t rows, std::int64_t cols, bool parallel) {
+  using namespace detail;
+  for_each_row(rows, cols, parallel, [=](std::int64_t i) {
+    const T* const out = logp + i * cols;
+    const T* const gradient = g + i * cols;
+    if (row_max(out, cols) == minus_infinity<T>) {
+      std::fill_n(dx + i * cols, cols, T(0));
+      return;
+    }
+    const batch<T> sum(row_sum(gradient, cols));
+    write_row(dx + i * cols, cols, [=](std::int64_t j, std::int64_t count) {
+      return load_part(gradient + j, count, T(0)) - xsimd::exp(load_part(out + j, count, T(0))) * sum;
+    });
+  });
+}
+
+}  // namespace tessera::kernels
