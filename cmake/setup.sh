@@ -43,7 +43,8 @@ fi
 
 # Output goes to stderr, so that what a caller prints on stdout stays the program's own.
 apt() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 "$@" </dev/null >&2
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 "$@" </dev/null >&2
 }
 apt update
 apt install -y --no-install-recommends "${needed[@]}"

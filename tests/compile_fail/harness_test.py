@@ -49,13 +49,15 @@ class Check(unittest.TestCase):
         self.assertIn("the control must compile", run.stderr)
 
     def test_refuses_a_sentence_that_is_not_first(self):
-        run = self.case("// expect: tessera: add: shapes differ\n", "CURE((int y = nothing;), ())\nshows<CURE((1), (-1))> x;\n")
+        use = "CURE((int y = nothing;), ())\nshows<CURE((1), (-1))> x;\n"
+        run = self.case("// expect: tessera: add: shapes differ\n", use)
         self.assertIn("the first error is not the sentence", run.stderr)
 
     def test_refuses_further_errors(self):
         use = "shows<CURE((1), (-1))> x;\nCURE((int y = nothing;), ())\n"
-        self.assertIn("2 errors where 1 may be reported", self.case("// expect: tessera: add: shapes differ\n", use).stderr)
-        self.assertEqual(self.case("// expect: tessera: add: shapes differ\n// errors: 2\n", use).returncode, 0)
+        comment = "// expect: tessera: add: shapes differ\n"
+        self.assertIn("2 errors where 1 may be reported", self.case(comment, use).stderr)
+        self.assertEqual(self.case(comment + "// errors: 2\n", use).returncode, 0)
 
     def test_refuses_a_missing_note(self):
         comment = "// expect: tessera: add: shapes differ\n// note: {}\n"
@@ -93,7 +95,8 @@ class Uncovered(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "messages.hpp")
             with open(path, "w", encoding="utf-8") as file:
-                file.write('#define T(X) \\\n  X(a, \\\n "tessera: add: shapes " \\\n     "differ; reshape \\"one\\"") \\\n'
+                file.write('#define T(X) \\\n  X(a, \\\n "tessera: add: shapes " \\\n'
+                           '     "differ; reshape \\"one\\"") \\\n'
                            '  X(b, "tessera: x: y; z")\n')
             self.assertEqual(uncovered.messages(path),
                              {"a": 'tessera: add: shapes differ; reshape "one"', "b": "tessera: x: y; z"})

@@ -29,7 +29,7 @@ def messages(path):
              for name, literals in ENTRY.findall(source)}
     used = len(re.findall(r"\bX\(\s*\w+\s*,", source))
     if used == 0 or used != len(table):
-        sys.exit(f"uncovered: {path}: {used} lines look like messages, {len(table)} could be read, names being distinct")
+        sys.exit(f"uncovered: {path}: {used} lines look like messages, {len(table)} with distinct names can be read")
     for name, text in table.items():
         if not re.match(r"tessera: [^:]+: [^;]+; \S", text):
             sys.exit(f"uncovered: {path}: {name} is not `tessera: <operation>: <what is wrong>; <cure>`: {text}")
