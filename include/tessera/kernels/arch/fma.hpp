@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include <xsimd/xsimd.hpp>
+#include <tessera/kernels/arch/xsimd.hpp>
 
 #if defined(__AVX512F__)
 #include <immintrin.h>

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include <xsimd/xsimd.hpp>
+#include <tessera/kernels/arch/xsimd.hpp>
 
 namespace tessera::kernels::detail {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include <xsimd/xsimd.hpp>
+#include <tessera/kernels/arch/xsimd.hpp>
 
 namespace tessera::kernels::detail {
 
