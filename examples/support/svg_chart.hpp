@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -107,19 +108,20 @@ inline std::string line_between(double x1, double y1, double x2, double y2, std:
          number(y2, 1) + "\" stroke=\"" + std::string{colour} + "\"/>\n";
 }
 
-/// Draws one chart in a box of `width` x `height` whose left edge is at `left`.
+/// Draws one chart in a box of `width` x `height` whose left edge is at `left`. A line's colour follows from the place
+/// of its name in `names`, so a name has one colour in the whole picture.
 class chart_drawing {
  public:
-  chart_drawing(const chart& what, double left, double width, double height)
-      : chart_{what}, x0_{left + 70}, x1_{left + width - 20}, y0_{height - 50}, y1_{64}, centre_{left + width / 2},
+  chart_drawing(const chart& what, const std::vector<std::string>& names, double left, double width, double height)
+      : chart_{what}, names_{names}, x0_{left + 70}, x1_{left + width - 20}, y0_{height - 50}, y1_{64}, centre_{left + width / 2},
         x_{scale_of(&series::x, 8, false)}, y_{scale_of(&series::y, 6, true)} {}
 
   std::string svg() const {
     constexpr std::string_view heading = "text-anchor=\"middle\" font-size=\"16\" font-weight=\"bold\"";
     std::string out = text_at(centre_, 24, heading, chart_.title) + axes() + legend();
     bool any = false;
-    for (std::size_t i = 0; i < chart_.lines.size(); ++i) {
-      const std::string drawn = curve(chart_.lines[i], colour(i));
+    for (const auto& line : chart_.lines) {
+      const std::string drawn = curve(line);
       any = any || !drawn.empty();
       out += drawn;
     }
@@ -129,9 +131,10 @@ class chart_drawing {
 
  private:
   // Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
-  static std::string_view colour(std::size_t i) {
+  std::string colour(const series& line) const {
     static constexpr std::string_view colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};
-    return colours[i % std::size(colours)];
+    const auto place = std::find(names_.begin(), names_.end(), line.name) - names_.begin();
+    return std::string{colours[static_cast<std::size_t>(place) % std::size(colours)]};
   }
 
   axis_scale scale_of(std::vector<double> series::*values, int about, bool whole) const {
@@ -170,25 +173,27 @@ class chart_drawing {
   std::string legend() const {
     std::string out;
     double x = x0_;
-    for (std::size_t i = 0; i < chart_.lines.size(); ++i) {
-      const std::string c{colour(i)};
-      out += "<rect x=\"" + number(x, 1) + "\" y=\"41\" width=\"18\" height=\"4\" fill=\"" + c + "\"/>\n";
-      out += text_at(x + 24, 47, "text-anchor=\"start\"", chart_.lines[i].name);
-      x += 24 + 7 * static_cast<double>(chart_.lines[i].name.size()) + 16;
+    for (const auto& line : chart_.lines) {
+      out += "<rect x=\"" + number(x, 1) + "\" y=\"41\" width=\"18\" height=\"4\" fill=\"";
+      out += colour(line) + "\"/>\n";
+      out += text_at(x + 24, 47, "text-anchor=\"start\"", line.name);
+      x += 24 + 7 * static_cast<double>(line.name.size()) + 16;
     }
     return out;
   }
 
-  std::string curve(const series& line, std::string_view colour) const {
+  // A line of very many points is drawn thin, so that noise does not bury what lies under it.
+  std::string curve(const series& line) const {
+    const std::string c = colour(line);
+    const std::string_view stroke = line.x.size() > 300 ? "\" stroke-width=\"0.7\"" : "\" stroke-width=\"2\"";
     std::string out, run;
     std::size_t points = 0;
     double x = 0, y = 0;
     const auto end_run = [&] {
-      const std::string c{colour};
       if (points == 1) {
         out += "<circle cx=\"" + number(x, 1) + "\" cy=\"" + number(y, 1) + "\" r=\"3\" fill=\"" + c + "\"/>\n";
       } else if (points > 1) {
-        out += "<polyline points=\"" + run + "\" fill=\"none\" stroke=\"" + c + "\" stroke-width=\"2\"/>\n";
+        out += "<polyline points=\"" + run + "\" fill=\"none\" stroke=\"" + c + std::string{stroke} + "/>\n";
       }
       run.clear();
       points = 0;
@@ -208,6 +213,7 @@ class chart_drawing {
   }
 
   const chart& chart_;
+  const std::vector<std::string>& names_;
   double x0_, x1_, y0_, y1_, centre_;
   axis_scale x_, y_;
 };
@@ -222,9 +228,13 @@ inline std::string svg_text(const std::vector<chart>& charts) {
   std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" " + size + " viewBox=\"0 0 " + detail::number(all, 0) +
                     " " + detail::number(height, 0) + "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n";
   out += "<rect " + size + " fill=\"white\"/>\n";
+  std::vector<std::string> names;
+  for (const auto& each : charts)
+    for (const auto& line : each.lines)
+      if (std::find(names.begin(), names.end(), line.name) == names.end()) names.push_back(line.name);
   double left = 0;
   for (const auto& each : charts) {
-    out += detail::chart_drawing{each, left, width, height}.svg();
+    out += detail::chart_drawing{each, names, left, width, height}.svg();
     left += width;
   }
   return out + "</svg>\n";

@@ -86,6 +86,16 @@ TEST_CASE("every line has a colour and a legend entry; charts stand side by side
   CHECK(count(svg, "<text ") == count(svg, "</text>"));
 }
 
+TEST_CASE("a name has the same colour in every chart, and other names have others") {
+  chart left{"l", "x", "y", {}}, right{"r", "x", "y", {}};
+  left.line("train", {1, 2}, {1, 2});
+  left.line("test", {1, 2}, {1, 3});
+  right.line("test", {1, 2}, {1, 4});
+  const auto svg = svg_text({left, right});
+  CHECK(count(svg, "stroke=\"#0072b2\"") == 1);
+  CHECK(count(svg, "stroke=\"#d55e00\"") == 2);
+}
+
 TEST_CASE("points that are not finite interrupt the line and never reach the picture") {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   chart c{"t", "x", "y", {}};
