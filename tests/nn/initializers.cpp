@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tessera/nn/initializers.hpp>
+#include <tessera/nn/rngs.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "reference/reference.hpp"
+
+namespace nn = tessera::nn;
+namespace init = tessera::nn::initializers;
+namespace rnd = tessera::random;
+
+static_assert(nn::Initializer<nn::initializer> && nn::Initializer<nn::initializer, double>);
+
+template <nn::initializer I>
+struct usable_as_template_argument {};
+[[maybe_unused]] constexpr usable_as_template_argument<init::lecun_normal()> instance{};
+
+namespace {
+
+using shape = std::vector<std::int64_t>;
+
+template <class T = float>
+std::vector<T> whole(const nn::initializer& initializer, const shape& s, rnd::key k = rnd::make_key(0)) {
+  std::size_t size = 1;
+  for (const std::int64_t extent : s) size *= static_cast<std::size_t>(extent);
+  std::vector<T> values(size);
+  initializer.fill(std::span(values), k, s);
+  return values;
+}
+
+template <class T>
+double variance(const std::vector<T>& values) {
+  double sum = 0, squares = 0;
+  for (const T x : values) sum += double{x}, squares += double{x} * double{x};
+  const auto n = static_cast<double>(values.size());
+  return squares / n - sum / n * (sum / n);
+}
+
+template <class T>
+double largest(const std::vector<T>& values) {
+  double most = 0;
+  for (const T x : values) most = std::max(most, std::abs(double{x}));
+  return most;
+}
+
+/// A layer as object-style models build it: one key for the kernel, one for the zero bias.
+std::vector<double> linear(nn::rngs& rngs, const std::vector<double>& x, std::size_t outputs) {
+  const auto kernel = whole(init::lecun_normal(), {static_cast<std::int64_t>(x.size()), static_cast<std::int64_t>(outputs)},
+                            rngs("params"));
+  rngs("params");
+  std::vector<double> y(outputs);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    for (std::size_t j = 0; j < outputs; ++j) y[j] += x[i] * double{kernel[i * outputs + j]};
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("an element's value depends on its global index only, so shards fill themselves") {
+  const shape s{12, 10};
+  for (const nn::initializer& each :
+       {init::lecun_normal(), init::he_uniform(), init::normal(), init::uniform(), init::ones(), init::truncated_normal()}) {
+    const auto all = whole(each, s);
+    std::vector<float> part(7);
+    each.fill(std::span(part), rnd::make_key(0), s, 33);
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      CHECK(part[i] == all[33 + i]);
+      CHECK(each.at<float>(rnd::make_key(0), s, 33 + i) == all[33 + i]);
+    }
+  }
+}
+
+TEST_CASE("constants fill with their value") {
+  CHECK(whole(init::zeros(), {3}) == std::vector<float>(3, 0.0F));
+  CHECK(whole(init::ones(), {2, 2}) == std::vector<float>(4, 1.0F));
+  CHECK(whole<double>(init::constant(0.1), {}) == std::vector<double>{0.1});
+}
+
+TEMPLATE_TEST_CASE("scaled draws have the variance gain / fan", "", float, double) {
+  const shape s{300, 200};
+  CHECK(variance(whole<TestType>(init::lecun_normal(), s)) == Approx(1.0 / 300).epsilon(0.02));
+  CHECK(variance(whole<TestType>(init::lecun_uniform(), s)) == Approx(1.0 / 300).epsilon(0.02));
+  CHECK(variance(whole<TestType>(init::he_normal(), s)) == Approx(2.0 / 300).epsilon(0.02));
+  CHECK(variance(whole<TestType>(init::he_uniform(), s)) == Approx(2.0 / 300).epsilon(0.02));
+  CHECK(variance(whole<TestType>(init::xavier_normal(), s)) == Approx(1.0 / 250).epsilon(0.02));
+  CHECK(variance(whole<TestType>(init::xavier_uniform(), s)) == Approx(1.0 / 250).epsilon(0.02));
+  CHECK(largest(whole<TestType>(init::xavier_uniform(), s)) < std::sqrt(3.0 / 250));
+  CHECK(largest(whole<TestType>(init::lecun_normal(), s)) <= 2 * std::sqrt(1.0 / 300) / 0.8796);
+}
+
+TEST_CASE("plain draws are multiplied by what they are given") {
+  const shape s{50'000};
+  CHECK(variance(whole(init::normal(0.02), s)) == Approx(0.0004).epsilon(0.02));
+  CHECK(std::sqrt(variance(whole(init::truncated_normal(0.02), s))) == Approx(0.02 * 0.8796).epsilon(0.02));
+  CHECK(largest(whole(init::truncated_normal(0.02), s)) <= 0.04);
+  const auto uniform = whole(init::uniform(0.5), s);
+  CHECK(*std::min_element(uniform.begin(), uniform.end()) >= 0);
+  CHECK(largest(uniform) < 0.5);
+  CHECK(variance(uniform) == Approx(0.25 / 12).epsilon(0.02));
+}
+
+TEST_CASE("leading dimensions are a receptive field") {
+  constexpr std::array<std::int64_t, 4> convolution{3, 5, 7, 11};
+  CHECK(nn::fans(convolution).in == 3 * 5 * 7);
+  CHECK(nn::fans(convolution).out == 3 * 5 * 11);
+  CHECK(variance(whole(init::lecun_normal(), {3, 5, 20, 200})) == Approx(1.0 / 300).epsilon(0.02));
+}
+
+TEST_CASE("an empty array needs nothing") { CHECK(whole(init::lecun_normal(), {0, 4}).empty()); }
+
+TEST_CASE("a vector has no fans, and an element outside is refused") {
+  const rnd::key k = rnd::make_key(0);
+  CHECK_THROWS_AS(whole(init::lecun_normal(), {5}), tessera::shape_error);
+  CHECK_THROWS_WITH(whole(init::he_normal(), {5}),
+                    "nn::fans: a kernel needs rank 2 or more, this shape has rank 1");
+  CHECK_THROWS_AS(init::ones().at<float>(k, shape{2, -3}, 0), tessera::shape_error);
+  CHECK_THROWS_AS(init::ones().at<float>(k, shape{2, 3}, 6), tessera::index_error);
+  std::vector<float> out(4);
+  CHECK_THROWS_WITH(init::ones().fill(std::span(out), k, shape{2, 3}, 3),
+                    "nn::initializer: elements [3, 7) are outside [0, 6)");
+}
+
+TEST_CASE("object-style models start with the reference weights and logits") {
+  nn::rngs one{0};
+  CHECK(reference::check("linear_3_4_object_init_on_ones", linear(one, {1, 1, 1}, 4)));
+
+  nn::rngs rngs{0};
+  auto hidden = linear(rngs, std::vector<double>(784, 1.0), 128);
+  for (double& h : hidden) h = std::max(h, 0.0);
+  CHECK(reference::check("mlp_784_128_10_object_init_logits", linear(rngs, hidden, 10)));
+
+  const auto norm_and_sum = [](const std::vector<float>& w) {
+    double squares = 0, sum = 0;
+    for (const float x : w) squares += double{x} * double{x}, sum += double{x};
+    return std::vector<double>{std::sqrt(squares), sum};
+  };
+  nn::rngs mlp{0};
+  const auto w1 = norm_and_sum(whole(init::lecun_normal(), {64, 256}, mlp("params")));
+  const auto w2 = norm_and_sum(whole(init::lecun_normal(), {256, 64}, mlp("params")));
+  CHECK(reference::check("object_mlp_initial_weights", reference::json{{"w1", w1}, {"w2", w2}}));
+}
