@@ -13,6 +13,7 @@ import sys
 import expectation
 
 NOTE_LINES = 12
+SHOWN_LINES = 60
 
 
 def compiled(command, source, control):
@@ -57,7 +58,7 @@ def main(arguments):
         succeeded, lines = compiled(command, source, control=True)
         problem = None if succeeded else "the control must compile, but does not"
     if problem:
-        print("\n".join(lines))
+        print("\n".join(lines[:SHOWN_LINES]))
         sys.exit(f"compile_fail: {source} with {kind}: {problem}")
 
 
