@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include <tessera/kernels/arch/fma.hpp>
@@ -21,26 +22,36 @@ inline constexpr int tile_vectors = 2;
 template <class T>
 inline constexpr std::int64_t tile_columns = tile_vectors * width<T>;
 
+/// Calls f(0), ..., f(Count - 1) with constants: unlike a loop, leaves an array indexed by them in registers.
+template <int Count, class F>
+[[gnu::always_inline]] inline void unrolled(F&& f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+    (f(std::integral_constant<int, I>{}), ...);
+  }(std::make_integer_sequence<int, Count>{});
+}
+
 /// c[i * c_step + j] (+)= sum over p < depth, in order, of a[p * a_step + i] * b[p * b_step + j], for i < Rows, j < Vectors * width.
 template <class T, int Rows, int Vectors>
 void gemm_tile(std::int64_t depth, const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, T* c,
                std::int64_t c_step, bool accumulate) {
-  batch<T> sum[Rows][Vectors];
-  for (int i = 0; i < Rows; ++i)
-    for (int j = 0; j < Vectors; ++j) sum[i][j] = batch<T>(T(0));
+  batch<T> sum[Rows * Vectors];
+  unrolled<Rows * Vectors>([&](auto i) { sum[i] = batch<T>(T(0)); });
   for (std::int64_t p = 0; p < depth; ++p, a += a_step, b += b_step) {
     batch<T> row[Vectors];
-    for (int j = 0; j < Vectors; ++j) row[j] = batch<T>::load_unaligned(b + j * width<T>);
-    for (int i = 0; i < Rows; ++i) {
+    unrolled<Vectors>([&](auto j) { row[j] = batch<T>::load_unaligned(b + j * width<T>); });
+    unrolled<Rows>([&](auto i) {
       const batch<T> element(a[i]);
-      for (int j = 0; j < Vectors; ++j) sum[i][j] = fma(element, row[j], sum[i][j]);
-    }
+      unrolled<Vectors>([&](auto j) { sum[i * Vectors + j] = fma(element, row[j], sum[i * Vectors + j]); });
+    });
   }
-  for (int i = 0; i < Rows; ++i)
-    for (int j = 0; j < Vectors; ++j) {
-      T* const place = c + i * c_step + j * width<T>;
-      (accumulate ? batch<T>::load_unaligned(place) + sum[i][j] : sum[i][j]).store_unaligned(place);
-    }
+  unrolled<Rows>([&](auto i) {
+    unrolled<Vectors>([&](auto j) {
+      T* const place = c + j * width<T>;
+      const batch<T> value = sum[i * Vectors + j];
+      (accumulate ? batch<T>::load_unaligned(place) + value : value).store_unaligned(place);
+    });
+    c += c_step;
+  });
 }
 
 template <class T>

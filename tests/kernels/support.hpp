@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel tests share: arrays between guard pages, runs on a given number of threads, comparison with a bound.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+
+namespace kernel_test {
+
+enum class edge { front, back };
+
+/// n elements that touch an unreadable page: with edge::back the last one ends where it begins, with edge::front the first
+/// one begins where it ends. An access beyond that end stops the program.
+template <class T>
+class guarded {
+ public:
+  guarded(std::int64_t n, edge side) : n_(n) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(T);
+    const std::size_t inner = (bytes + page - 1) / page * page;
+    size_ = inner + 2 * page;
+    base_ = static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (base_ == MAP_FAILED || mprotect(base_, page, PROT_NONE) != 0 || mprotect(base_ + page + inner, page, PROT_NONE) != 0)
+      throw std::bad_alloc();
+    data_ = reinterpret_cast<T*>(base_ + page + (side == edge::back ? inner - bytes : 0));
+  }
+  guarded(const guarded&) = delete;
+  guarded& operator=(const guarded&) = delete;
+  ~guarded() { munmap(base_, size_); }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  T* begin() { return data_; }
+  T* end() { return data_ + n_; }
+  std::int64_t size() const { return n_; }
+  T& operator[](std::int64_t i) { return data_[i]; }
+  const T& operator[](std::int64_t i) const { return data_[i]; }
+
+ private:
+  std::int64_t n_;
+  std::size_t size_;
+  char* base_;
+  T* data_;
+};
+
+/// Runs f with exactly this many threads at its disposal, whatever the number of cores.
+template <class F>
+void on_threads(int threads, F&& f) {
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+  tbb::task_arena arena(threads);
+  arena.execute(std::forward<F>(f));
+}
+
+template <class Array>
+void fill_random(Array& values, unsigned seed) {
+  using T = std::remove_cvref_t<decltype(*values.begin())>;
+  std::mt19937 bits(seed);
+  for (T& value : values) {
+    if constexpr (std::is_same_v<T, bool>) value = bits() % 3 == 0;
+    else if constexpr (std::is_integral_v<T>) value = static_cast<T>(bits());
+    else value = std::uniform_real_distribution<T>(-1, 1)(bits);
+  }
+}
+
+template <class T>
+bool same_bits(const T* a, const T* b, std::int64_t n) {
+  return n == 0 || std::memcmp(a, b, static_cast<std::size_t>(n) * sizeof(T)) == 0;
+}
+
+/// Equal, both NaN, or finite and at most `bound` apart.
+template <class T>
+bool close(T value, T expected, T bound) {
+  if (std::isnan(expected)) return std::isnan(value);
+  return value == expected || (std::isfinite(expected) && std::abs(value - expected) <= bound);
+}
+
+template <class T>
+inline constexpr T epsilon = std::numeric_limits<T>::epsilon();
+
+}  // namespace kernel_test
