@@ -33,34 +33,41 @@ struct add {
 
   batch<T> operator()(const batch<T>& a, const batch<T>& b) const { return a + b; }
   T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(std::uint32_t{0} + static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
-    else return a + b;
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+    else
+      return a + b;
   }
 };
 
-/// The larger (Max) or smaller of two, NaN if either is: a vector unit's own max drops a NaN on one side.
+/// The larger (Max) or smaller of two, NaN if either is: a vector unit's own max drops a NaN on one side. (Not b != b: on AVX and AVX-512
+/// that is false for NaN in xsimd 8.1.)
 template <class T, bool Max>
 struct extreme {
-  T identity = reduce_identity<T>(Max ? reduce_kind::max : reduce_kind::min);
+  T identity;
 
   batch<T> operator()(const batch<T>& a, const batch<T>& b) const {
-    if constexpr (std::is_integral_v<T>) return Max ? xsimd::max(a, b) : xsimd::min(a, b);
-    else return xsimd::select((Max ? b > a : b < a) || b != b, b, a);
+    if constexpr (std::is_integral_v<T>)
+      return Max ? xsimd::max(a, b) : xsimd::min(a, b);
+    else
+      return xsimd::select((Max ? b > a : b < a) || xsimd::isnan(b), b, a);
   }
   T operator()(T a, T b) const { return (Max ? b > a : b < a) || b != b ? b : a; }
 };
 
-/// Calls f(op) with the operation of `kind`.
-template <class T, class F>
-void with_operation(reduce_kind kind, F&& f) {
-  if (kind == reduce_kind::sum) f(add<T>{});
-  else if (kind == reduce_kind::max) f(extreme<T, true>{});
-  else f(extreme<T, false>{});
-}
-
 /// bool is stored as bytes 0 and 1, whose max is `or` and whose min is `and`.
 template <class T>
 using reduced_as = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+
+/// Calls f(op) with the operation of `kind` on what T is reduced as.
+template <class T, class F>
+void with_operation(reduce_kind kind, F&& f) {
+  using U = reduced_as<T>;
+  const auto identity = static_cast<U>(reduce_identity<T>(kind));
+  if (kind == reduce_kind::sum) f(add<U>{identity});
+  else if (kind == reduce_kind::max) f(extreme<U, true>{identity});
+  else f(extreme<U, false>{identity});
+}
 
 /// Lines of at least this many rows of lanes are cut into line_parts parts, also when one thread does them all.
 inline constexpr std::int64_t long_line = 512;
@@ -151,7 +158,7 @@ void reduce(reduce_kind kind, const T* in, T* out, std::int64_t outer, std::int6
   const auto* const from = reinterpret_cast<const U*>(in);
   auto* const to = reinterpret_cast<U*>(out);
   const bool many = parallel && outer * n * inner >= detail::worth_reducing_in_parallel;
-  detail::with_operation<U>(kind, [&](const auto& op) {
+  detail::with_operation<T>(kind, [&](const auto& op) {
     if (inner == 1) detail::reduce_lines<U>(op, from, to, outer, n, many);
     else detail::reduce_columns<U>(op, from, to, outer, n, inner, many);
   });
@@ -169,7 +176,7 @@ void add_shards(reduce_kind kind, T* out, const T* const* in, int shards, std::i
   using U = detail::reduced_as<T>;
   constexpr std::int64_t chunk = 8 * detail::lane_count<U>;
   const bool many = parallel && shards * n >= detail::worth_reducing_in_parallel;
-  detail::with_operation<U>(kind, [&](const auto& op) {
+  detail::with_operation<T>(kind, [&](const auto& op) {
     parallel_for((n + chunk - 1) / chunk, many, [&](std::int64_t task) {
       const std::int64_t end = std::min(n, (task + 1) * chunk);
       for (std::int64_t i = task * chunk; i < end; i += detail::width<U>) {

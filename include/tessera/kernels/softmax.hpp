@@ -20,7 +20,7 @@ inline constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
 /// The largest of x[0..n), NaN if any is NaN.
 template <class T>
 T row_max(const T* x, std::int64_t n) {
-  return combine_line<T>(extreme<T, true>{}, n, [x](std::int64_t i, std::int64_t count) {
+  return combine_line<T>(extreme<T, true>{minus_infinity<T>}, n, [x](std::int64_t i, std::int64_t count) {
     return load_part(x + i, count, minus_infinity<T>);
   });
 }
