@@ -160,8 +160,8 @@ TEST_CASE("a data set loads from its four files and its counts must agree") {
 
   const auto load = [&s](const fs::path&) { io::load_fashion_mnist(s.folder); };
   const fs::path labels = s.write("t10k-labels-idx1-ubyte", idx({3}, {0, 1, 2}));
-  CHECK(complaint(labels, load) ==
-        "number of labels: expected 4, one for each image of " + (s.folder / "t10k-images-idx3-ubyte").string() + ", found 3");
+  CHECK(complaint(labels, load) == "number of labels: expected 4, one for each image of " +
+                                       (s.folder / "t10k-images-idx3-ubyte").string() + ", found 3");
   s.write("t10k-labels-idx1-ubyte", idx({4}, {0, 1, 10, 2}));
   CHECK(complaint(labels, load) == "label 2: expected 0 to 9, found 10");
   const fs::path images = s.write("t10k-images-idx3-ubyte", idx({4, 28, 27}, counting(4 * 28 * 27)));

@@ -54,8 +54,8 @@ double largest(const std::vector<T>& values) {
 
 /// A layer as object-style models build it: one key for the kernel, one for the zero bias.
 std::vector<double> linear(nn::rngs& rngs, const std::vector<double>& x, std::size_t outputs) {
-  const auto kernel = whole(init::lecun_normal(), {static_cast<std::int64_t>(x.size()), static_cast<std::int64_t>(outputs)},
-                            rngs("params"));
+  const auto kernel = whole(init::lecun_normal(),
+                            {static_cast<std::int64_t>(x.size()), static_cast<std::int64_t>(outputs)}, rngs("params"));
   rngs("params");
   std::vector<double> y(outputs);
   for (std::size_t i = 0; i < x.size(); ++i)
@@ -67,8 +67,8 @@ std::vector<double> linear(nn::rngs& rngs, const std::vector<double>& x, std::si
 
 TEST_CASE("an element's value depends on its global index only, so shards fill themselves") {
   const shape s{12, 10};
-  for (const nn::initializer& each :
-       {init::lecun_normal(), init::he_uniform(), init::normal(), init::uniform(), init::ones(), init::truncated_normal()}) {
+  for (const nn::initializer& each : {init::lecun_normal(), init::he_uniform(), init::normal(), init::uniform(),
+                                      init::ones(), init::truncated_normal()}) {
     const auto all = whole(each, s);
     std::vector<float> part(7);
     each.fill(std::span(part), rnd::make_key(0), s, 33);
@@ -120,8 +120,7 @@ TEST_CASE("an empty array needs nothing") { CHECK(whole(init::lecun_normal(), {0
 TEST_CASE("a vector has no fans, and an element outside is refused") {
   const rnd::key k = rnd::make_key(0);
   CHECK_THROWS_AS(whole(init::lecun_normal(), {5}), tessera::shape_error);
-  CHECK_THROWS_WITH(whole(init::he_normal(), {5}),
-                    "nn::fans: a kernel needs rank 2 or more, this shape has rank 1");
+  CHECK_THROWS_WITH(whole(init::he_normal(), {5}), "nn::fans: a kernel needs rank 2 or more, this shape has rank 1");
   CHECK_THROWS_AS(init::ones().at<float>(k, shape{2, -3}, 0), tessera::shape_error);
   CHECK_THROWS_AS(init::ones().at<float>(k, shape{2, 3}, 6), tessera::index_error);
   std::vector<float> out(4);

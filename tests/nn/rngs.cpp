@@ -68,7 +68,8 @@ TEST_CASE("a copy draws the same keys") {
 TEST_CASE("a missing stream without a default is an error that names it and those present") {
   nn::rngs streams = nn::rngs{.params = 0}.with("noise", 3);
   CHECK_THROWS_AS(streams("dropout"), tessera::value_error);
-  CHECK_THROWS_WITH(streams("dropout"), "nn::rngs: no stream \"dropout\" and no default stream; there is params, noise");
+  CHECK_THROWS_WITH(streams("dropout"),
+                    "nn::rngs: no stream \"dropout\" and no default stream; there is params, noise");
   CHECK_THROWS_WITH(nn::rngs{}("params"), "nn::rngs: no stream \"params\" and no default stream; there is none");
   CHECK_THROWS_WITH(streams.dropout(), "nn::rng_stream: this stream has no seed");
   CHECK_THROWS_AS(nn::rngs{.params = -1}, tessera::value_error);

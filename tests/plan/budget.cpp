@@ -51,15 +51,16 @@ static_assert(plan::gpipe_bubble(4, 1) == 0.75 && plan::gpipe_bubble(1, 8) == 0.
 
 TEST_CASE("bytes of a model of ten billion parameters agree with the reference") {
   const auto gb = [](std::int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(GB); };
-  CHECK(reference::check("memory_10b_fp32_gb", std::vector<double>{gb(fp32.parameters), gb(fp32.gradients),
-                                                                   gb(fp32.optimizer), gb(fp32.persistent()),
-                                                                   gb(fp32.total())}));
+  CHECK(reference::check("memory_10b_fp32_gb",
+                         std::vector<double>{gb(fp32.parameters), gb(fp32.gradients), gb(fp32.optimizer),
+                                             gb(fp32.persistent()), gb(fp32.total())}));
   CHECK(reference::check("mixed_bytes_per_param", plan::mixed_adam.total()));
   std::vector<double> sharded, reduced;
   for (const std::int64_t devices : {8, 64, 512})
     sharded.push_back(
         gb(plan::memory_per_device(ten_billion, plan::mixed_adam, zero_stage::parameters, devices).total()));
-  for (const std::int64_t devices : {8, 64}) reduced.push_back(gb(plan::ring_all_reduce_bytes(fp32.gradients, devices)));
+  for (const std::int64_t devices : {8, 64})
+    reduced.push_back(gb(plan::ring_all_reduce_bytes(fp32.gradients, devices)));
   CHECK(reference::check("zero3_gb_per_device", sharded));
   CHECK(reference::check("ring_allreduce_gb", reduced));
 }

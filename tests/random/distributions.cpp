@@ -99,7 +99,8 @@ TEMPLATE_TEST_CASE("moments and bounds are those of the distribution", "", float
 }
 
 TEST_CASE("integers fill their range and reach its ends, at every width") {
-  const rnd::integers<std::int32_t> all(std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
+  const rnd::integers<std::int32_t> all(std::numeric_limits<std::int32_t>::min(),
+                                        std::numeric_limits<std::int32_t>::max());
   const rnd::integers<std::uint64_t> wide(7, std::numeric_limits<std::uint64_t>::max());
   std::vector<int> seen(6);
   bool negative = false, positive = false, beyond_32_bits = false;
@@ -173,7 +174,8 @@ TEST_CASE("one key and one global mask, whatever the devices; a key per device g
   int kept = 0;
   for (std::uint64_t row = 0; row < 32; ++row) {
     unsigned byte = 0;
-    for (std::uint64_t column = 0; column < 8; ++column) byte = byte << 1 | rnd::bernoulli_at(k42, row * 8 + column, 0.5);
+    for (std::uint64_t column = 0; column < 8; ++column)
+      byte = byte << 1 | rnd::bernoulli_at(k42, row * 8 + column, 0.5);
     kept += std::popcount(byte);
     rows += "0123456789abcdef"[byte >> 4];
     rows += "0123456789abcdef"[byte & 15];
@@ -193,7 +195,9 @@ TEST_CASE("one key and one global mask, whatever the devices; a key per device g
 TEST_CASE("arrays of different shape and equal size drawn from one key are one sequence") {
   const rnd::key k0 = rnd::make_key(0);
   std::vector<float> wide(128 * 512), tall(512 * 128);
-  for (std::uint64_t row = 0; row < 128; ++row) rnd::fill_normal(std::span(wide).subspan(row * 512, 512), k0, row * 512);
-  for (std::uint64_t row = 0; row < 512; ++row) rnd::fill_normal(std::span(tall).subspan(row * 128, 128), k0, row * 128);
+  for (std::uint64_t row = 0; row < 128; ++row)
+    rnd::fill_normal(std::span(wide).subspan(row * 512, 512), k0, row * 512);
+  for (std::uint64_t row = 0; row < 512; ++row)
+    rnd::fill_normal(std::span(tall).subspan(row * 128, 128), k0, row * 128);
   CHECK(reference::check("same_key_same_stream", wide == tall));
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -12,12 +13,12 @@ namespace rnd = tessera::random;
 
 namespace {
 
-/// One round of the definition, with a stable sort of the values themselves.
+/// One round of the definition, sorting positions by (word, position).
 std::vector<std::uint32_t> sorted_by_bits(const std::vector<std::uint32_t>& values, rnd::key subkey) {
   std::vector<std::size_t> positions(values.size());
   std::iota(positions.begin(), positions.end(), std::size_t{0});
-  std::stable_sort(positions.begin(), positions.end(), [subkey](std::size_t a, std::size_t b) {
-    return rnd::bits32_at(subkey, a) < rnd::bits32_at(subkey, b);
+  std::sort(positions.begin(), positions.end(), [subkey](std::size_t a, std::size_t b) {
+    return std::pair(rnd::bits32_at(subkey, a), a) < std::pair(rnd::bits32_at(subkey, b), b);
   });
   std::vector<std::uint32_t> out;
   for (const std::size_t p : positions) out.push_back(values[p]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference values for tests: look a case up by name, compare a result with it by the case's own tolerance, load a fixture.
+// Reference values for tests: find a case by name, compare a result with it by its own tolerance, load a fixture.
 #pragma once
 
 #include <cmath>
@@ -110,13 +110,14 @@ inline outcome compare_at(const std::string& where, const json& want, const json
   if (rule.contains("fields")) return compare_fields(where, want, got, rule);
   if (want.is_structured()) return compare_entries(where, want, got, rule);
   const bool numbers = want.is_number() && got.is_number();
-  const bool holds = numbers && !rule.contains("exact") ? within(want.get<double>(), got.get<double>(), rule) : want == got;
+  const bool holds =
+      numbers && !rule.contains("exact") ? within(want.get<double>(), got.get<double>(), rule) : want == got;
   return holds ? outcome{} : differ(where, want, got, rule);
 }
 
 }  // namespace detail
 
-/// Compares `got` (a number, bool, string, nested container or json) with `want` by `rule`, as README.md states the rules.
+/// Compares `got` (number, bool, string, nested container or json) with `want` by `rule`; README.md states the rules.
 template <class T>
 outcome compare(const json& want, const T& got, const json& rule, const std::string& name = "value") {
   return detail::compare_at(name, want, json(got), rule);

@@ -89,7 +89,8 @@ class gzip_reader {
       if (stream_.avail_in == 0) fail("whole data", "an early end");
       if (at_end_of_member_) inflateReset(&stream_);
       const int code = inflate(&stream_, Z_NO_FLUSH);
-      if (code != Z_OK && code != Z_STREAM_END) fail("intact data", stream_.msg != nullptr ? stream_.msg : "damaged data");
+      if (code != Z_OK && code != Z_STREAM_END)
+        fail("intact data", stream_.msg != nullptr ? stream_.msg : "damaged data");
       at_end_of_member_ = code == Z_STREAM_END;
     }
     return room - stream_.avail_out;
@@ -120,7 +121,8 @@ struct gzip_reader {
 
 }  // namespace detail
 
-/// Opens a regular file, plain or gzip. What does not open or read, and damaged or truncated gzip data, raise file_error.
+/// Opens a regular file, plain or gzip. What does not open or read, and damaged or truncated gzip data, raise
+/// file_error.
 class byte_source {
  public:
   explicit byte_source(const std::filesystem::path& path) : file_(path) {

@@ -42,8 +42,8 @@ inline std::string element_type_text(std::uint8_t code) {
   }
 }
 
-/// The header of an IDX file: two zero bytes, an element type, a rank, and an extent of four big-endian bytes a dimension.
-/// Every dimension and the size they make is checked against what the file can hold.
+/// The header of an IDX file: two zero bytes, an element type, a rank, and an extent of four big-endian bytes a
+/// dimension. Every dimension and the size they make is checked against what the file can hold.
 inline std::vector<std::int64_t> read_idx_header(byte_source& source) {
   std::array<std::uint8_t, 4> word{};
   const auto read_word = [&](const std::string& field) {
@@ -53,8 +53,7 @@ inline std::vector<std::int64_t> read_idx_header(byte_source& source) {
   read_word("magic number");
   if (word[0] != 0 || word[1] != 0)
     throw_file(source.path(), "magic number", "0x00 0x00", hex_byte(word[0]) + " " + hex_byte(word[1]));
-  if (word[2] != 0x08)
-    throw_file(source.path(), "element type", element_type_text(0x08), element_type_text(word[2]));
+  if (word[2] != 0x08) throw_file(source.path(), "element type", element_type_text(0x08), element_type_text(word[2]));
   const std::size_t rank = word[3];
   if (rank == 0) throw_file(source.path(), "rank", "1 or more", "0");
 
@@ -77,9 +76,9 @@ inline std::vector<std::int64_t> read_idx_header(byte_source& source) {
 
 }  // namespace detail
 
-/// Reads an IDX file of unsigned bytes of any rank: path -> (data, shape). A file that cannot be read, is truncated, has
-/// bytes after its data, or whose magic number, element type, rank or extents are wrong raises file_error naming the file,
-/// the field, what was expected and what was found. Memory grows with the bytes that really arrive.
+/// Reads an IDX file of unsigned bytes of any rank: path -> (data, shape). A file that cannot be read, is truncated,
+/// has bytes after its data, or whose magic number, element type, rank or extents are wrong raises file_error naming
+/// the file, the field, what was expected and what was found. Memory grows with the bytes that really arrive.
 /// Source: the format as described with the MNIST database (Y. LeCun, C. Cortes, C. Burges).
 inline idx_array read_idx(const std::filesystem::path& file) {
   byte_source source(file);
@@ -151,10 +150,11 @@ inline labelled_images load_labelled_images(const std::filesystem::path& folder,
   if (shape[1] != 28 || shape[2] != 28)
     throw_file(images_file, "extents of an image", "28 x 28", number_text(shape[1]) + " x " + number_text(shape[2]));
   if (shape[0] != set.count())
-    throw_file(labels_file, "number of labels", number_text(shape[0]) + ", one for each image of " + images_file.string(),
-               number_text(set.count()));
+    throw_file(labels_file, "number of labels",
+               number_text(shape[0]) + ", one for each image of " + images_file.string(), number_text(set.count()));
   const auto& labels = set.labels.data;
-  if (const auto bad = std::find_if(labels.begin(), labels.end(), [](std::uint8_t l) { return l > 9; }); bad != labels.end())
+  if (const auto bad = std::find_if(labels.begin(), labels.end(), [](std::uint8_t l) { return l > 9; });
+      bad != labels.end())
     throw_file(labels_file, "label " + number_text(bad - labels.begin()), "0 to 9", number_text(int{*bad}));
   return set;
 }
@@ -164,9 +164,9 @@ inline labelled_images load_labelled_images(const std::filesystem::path& folder,
 /// Where the distribution's package dataset-fashion-mnist puts its files.
 inline constexpr const char* fashion_mnist_folder = "/usr/share/datasets/fashion-mnist";
 
-/// The training and the test set of Fashion-MNIST from a folder that holds its four files, compressed or not. Besides what
-/// read_idx refuses, images that are not 28 x 28, as many labels as images not being there, and a label above 9 raise
-/// file_error. Source: H. Xiao, K. Rasul, R. Vollgraf, "Fashion-MNIST" (2017).
+/// The training and the test set of Fashion-MNIST from a folder that holds its four files, compressed or not. Besides
+/// what read_idx refuses, images that are not 28 x 28, another number of labels than of images, and a label above 9
+/// raise file_error. Source: H. Xiao, K. Rasul, R. Vollgraf, "Fashion-MNIST" (2017).
 inline fashion_mnist load_fashion_mnist(const std::filesystem::path& folder = fashion_mnist_folder) {
   return {detail::load_labelled_images(folder, "train"), detail::load_labelled_images(folder, "t10k")};
 }

@@ -18,7 +18,7 @@
 
 namespace tessera::nn {
 
-/// What `at` and `fill` mean, for initialisers of one's own: the value of element i, and of the elements from first_index on.
+/// For initialisers of one's own: `at` gives the value of element i, `fill` those of the elements from i on.
 template <class I, class T = float>
 concept Initializer = requires(const I& init, random::key k, std::span<const std::int64_t> shape, std::uint64_t i,
                                std::span<T> out) {
@@ -26,8 +26,8 @@ concept Initializer = requires(const I& init, random::key k, std::span<const std
   init.template fill<T>(out, k, shape, i);
 };
 
-/// Elements that a kernel sums over for one output, and outputs that one input reaches: (fan_in, fan_out) of a kernel whose
-/// last two dimensions are (in, out) and whose others are a receptive field. A rank below 2 raises shape_error.
+/// Elements that a kernel sums over for one output, and outputs that one input reaches: (fan_in, fan_out) of a kernel
+/// whose last two dimensions are (in, out) and whose others are a receptive field. A rank below 2 raises shape_error.
 struct fans {
   double in, out;
 
@@ -57,7 +57,7 @@ struct initializer {
   /// shape without fans where they are needed shape_error.
   template <random::RandomReal T>
   T at(random::key k, std::span<const std::int64_t> shape, std::uint64_t i) const {
-    T value;
+    T value{};
     fill(std::span(&value, 1), k, shape, i);
     return value;
   }

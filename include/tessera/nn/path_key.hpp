@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameter keys named by path, as functional-style modules draw them: no counter, so adding a layer moves no other key.
+// Parameter keys named by path, as functional-style modules draw them: adding a layer moves no other layer's keys.
 #pragma once
 
 #include <array>

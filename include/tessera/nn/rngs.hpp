@@ -45,8 +45,8 @@ class rng_stream {
   bool present_ = false;
 };
 
-/// A default stream, the usual named ones, and those a user names. A name without a stream of its own draws from the default
-/// one and shares its count; without a default either, value_error names the stream and those present.
+/// A default stream, the usual named ones, and those a user names. A name without a stream of its own draws from the
+/// default one and shares its count; without a default either, value_error names the stream and those present.
 /// `rngs{0}` has the default stream alone, `rngs{.params = 0}` the one for parameters alone. Source: `flax.nnx.Rngs`.
 struct rngs {
   rng_stream default_stream{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training run needs before it is built: bytes per device, FLOPs, days, bytes on the wire. All constants if asked.
+// What a training run needs, before it is built: bytes per device, FLOPs, days, bytes on the wire; all constexpr.
 #pragma once
 
 #include <cstdint>
@@ -73,8 +73,8 @@ struct model_memory {
   friend constexpr bool operator==(const model_memory&, const model_memory&) = default;
 };
 
-/// Bytes per device of a model of `parameters` parameters: parameters x bytes each, or ceil(parameters / devices) x bytes
-/// each for what the stage shards. A negative count, no device, or more than 2^63 bytes raise value_error.
+/// Bytes per device of a model of `parameters` parameters: parameters x bytes each, or ceil(parameters / devices) x
+/// bytes each for what the stage shards. A negative count, no device, or more than 2^63 bytes raise value_error.
 constexpr model_memory memory_per_device(std::int64_t parameters, const bytes_per_parameter& bytes,
                                          zero_stage stage = zero_stage::none, std::int64_t devices = 1) {
   detail::require_at_least(0, "parameters", parameters);
@@ -107,7 +107,8 @@ constexpr double training_days(double flops, std::int64_t devices, double peak_f
 }
 
 /// Bytes that each device sends (and receives) to gather an array of `bytes` from n shards round a ring:
-/// (n - 1) ceil(bytes / n). Source: R. Thakur et al., "Optimization of Collective Communication Operations in MPICH" (2005).
+/// (n - 1) ceil(bytes / n).
+/// Source: R. Thakur et al., "Optimization of Collective Communication Operations in MPICH" (2005).
 constexpr std::int64_t all_gather_bytes(std::int64_t bytes, std::int64_t devices) {
   detail::require_at_least(0, "bytes", bytes);
   detail::require_at_least(1, "devices", devices);

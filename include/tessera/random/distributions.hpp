@@ -82,13 +82,14 @@ class normal {
   static T from_unit(T u) { return std::numbers::sqrt2_v<T> * detail::erf_inv_inside(u); }
 };
 
-/// Standard normal conditioned on (lo, hi): sqrt(2) erf_inv(u), u uniform on [erf(lo / sqrt 2), erf(hi / sqrt 2)), clamped
-/// inside the bounds. As `jax.random.truncated_normal`. Bounds that are not finite or not ascending raise value_error; so do
-/// bounds so far out on one side that both error functions round to the same value.
+/// Standard normal conditioned on (lo, hi): sqrt(2) erf_inv(u), u uniform on [erf(lo / sqrt 2), erf(hi / sqrt 2)),
+/// clamped inside the bounds. As `jax.random.truncated_normal`. Bounds that are not finite or not ascending raise
+/// value_error; so do bounds so far out on one side that both error functions round to the same value.
 template <RandomReal T>
 class truncated_normal {
  public:
-  explicit truncated_normal(T lo = -2, T hi = 2) : unit{}, least_(std::nextafter(lo, hi)), most_(std::nextafter(hi, lo)) {
+  explicit truncated_normal(T lo = -2, T hi = 2)
+      : unit{}, least_(std::nextafter(lo, hi)), most_(std::nextafter(hi, lo)) {
     const T from = std::erf(lo / std::numbers::sqrt2_v<T>), to = std::erf(hi / std::numbers::sqrt2_v<T>);
     if (!(from < to && std::isfinite(lo) && std::isfinite(hi)))
       detail::throw_bad_range("truncated_normal", lo, hi, "finite and ascending, with normal mass inside");
@@ -97,9 +98,7 @@ class truncated_normal {
   T operator()(key k, std::uint64_t i) const { return from_unit(unit(k, i)); }
 
   detail::scaled_unit<T> unit;
-  T from_unit(T u) const {
-    return std::clamp(std::numbers::sqrt2_v<T> * erf_inv(u), least_, most_);
-  }
+  T from_unit(T u) const { return std::clamp(std::numbers::sqrt2_v<T> * erf_inv(u), least_, most_); }
 
  private:
   T least_, most_;

@@ -22,18 +22,18 @@ constexpr T horner(const std::array<T, N>& coefficients, T x) {
   return p;
 }
 
-inline constexpr std::array<float, 9> erf_inv_f32_centre{2.81022636e-08F, 3.43273939e-07F,   -3.5233877e-06F,
-                                                         -4.39150654e-06F, 0.00021858087F,   -0.00125372503F,
-                                                         -0.00417768164F,  0.246640727F,     1.50140941F};
+inline constexpr std::array<float, 9> erf_inv_f32_centre{2.81022636e-08F,  3.43273939e-07F, -3.5233877e-06F,
+                                                         -4.39150654e-06F, 0.00021858087F,  -0.00125372503F,
+                                                         -0.00417768164F,  0.246640727F,    1.50140941F};
 inline constexpr std::array<float, 9> erf_inv_f32_tail{-0.000200214257F, 0.000100950558F, 0.00134934322F,
                                                        -0.00367342844F,  0.00573950773F,  -0.0076224613F,
                                                        0.00943887047F,   1.00167406F,     2.83297682F};
 inline constexpr std::array<double, 23> erf_inv_f64_centre{
-    -3.6444120640178196996e-21, -1.685059138182016589e-19,  1.2858480715256400167e-18, 1.115787767802518096e-17,
-    -1.333171662854620906e-16,  2.0972767875968561637e-17,  6.6376381343583238325e-15, -4.0545662729752068639e-14,
+    -3.6444120640178196996e-21, -1.685059138182016589e-19,  1.2858480715256400167e-18,  1.115787767802518096e-17,
+    -1.333171662854620906e-16,  2.0972767875968561637e-17,  6.6376381343583238325e-15,  -4.0545662729752068639e-14,
     -8.1519341976054721522e-14, 2.6335093153082322977e-12,  -1.2975133253453532498e-11, -5.4154120542946279317e-11,
     1.051212273321532285e-09,   -4.1126339803469836976e-09, -2.9070369957882005086e-08, 4.2347877827932403518e-07,
-    -1.3654692000834678645e-06, -1.3882523362786468719e-05, 0.0001867342080340571352,  -0.00074070253416626697512,
+    -1.3654692000834678645e-06, -1.3882523362786468719e-05, 0.0001867342080340571352,   -0.00074070253416626697512,
     -0.0060336708714301490533,  0.24015818242558961693,     1.6536545626831027356};
 inline constexpr std::array<double, 19> erf_inv_f64_middle{
     2.2137376921775787049e-09,  9.0756561938885390979e-08, -2.7517406297064545428e-07, 1.8239629214389227755e-08,
@@ -64,8 +64,8 @@ inline double erf_inv_inside(double x) {
 }  // namespace detail
 
 /// y with erf(y) = x, for x in [-1, 1]; plus or minus infinity at the ends. Anything else, NaN too, raises value_error.
-/// A polynomial in w = -log(1 - x^2) or its root. Float is right to 1e-6 relative, less where x^2 rounds close to 1, as there
-/// 1 - x^2 has few digits left; double is right to a few units in the last place.
+/// A polynomial in w = -log(1 - x^2) or its root. Float is right to 1e-6 relative, less where x^2 rounds close to 1, as
+/// there 1 - x^2 has few digits left; double is right to a few units in the last place.
 /// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems 2 (2011), the coefficients of JAX.
 template <std::floating_point T>
 T erf_inv(T x) {

@@ -17,8 +17,8 @@
 
 namespace tessera::random {
 
-/// 0 .. n-1 in random order: ceil(3 ln n / ln(2^32 - 1)) rounds, each of which splits the key into (next key, subkey) and
-/// stably sorts what there is by the 32-bit words of the subkey; repeated rounds make ties harmless.
+/// 0 .. n-1 in random order: ceil(3 ln n / ln(2^32 - 1)) rounds, each of which splits the key into (next key, subkey)
+/// and stably sorts what there is by the 32-bit words of the subkey; repeated rounds make ties harmless.
 /// n of 2^32 or more raises value_error. Source: `jax.random.permutation(key, n)`.
 inline std::vector<std::uint32_t> permutation(key k, std::size_t n) {
   constexpr std::uint32_t largest_word = std::numeric_limits<std::uint32_t>::max();

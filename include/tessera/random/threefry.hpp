@@ -59,8 +59,8 @@ constexpr key threefry2x32(key k, std::uint32_t hi, std::uint32_t lo) {
   return {s.x0, s.x1};
 }
 
-/// The key of a seed: (high word, low word), so (0, seed) below 2^32, as `jax.random.key(seed)`. Wider seeds keep their high
-/// word, as JAX does in its 64-bit mode. A negative seed raises value_error.
+/// The key of a seed: (high word, low word), so (0, seed) below 2^32, as `jax.random.key(seed)`. Wider seeds keep their
+/// high word, as JAX does in its 64-bit mode. A negative seed raises value_error.
 template <Seed T>
 constexpr key make_key(T seed) {
   if constexpr (std::signed_integral<T>) {
@@ -92,8 +92,8 @@ constexpr std::vector<key> split(key k, std::size_t n) {
 /// The key that depends on k and on data. As `jax.random.fold_in(k, data)`.
 constexpr key fold_in(key k, std::uint32_t data) { return threefry2x32(k, 0, data); }
 
-/// The random bits of the element with row-major global index i of an array drawn from key k. They depend on nothing else:
-/// not on the array's shape, nor on how it is cut up. As JAX's partitionable `jax.random.bits`.
+/// The random bits of the element with row-major global index i of an array drawn from key k. They depend on nothing
+/// else: not on the array's shape, nor on how it is cut up. As JAX's partitionable `jax.random.bits`.
 constexpr std::uint32_t bits32_at(key k, std::uint64_t i) {
   const key word = split_at(k, i);
   return word.hi ^ word.lo;
