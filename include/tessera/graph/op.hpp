@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations a node may be, and what passes ask about each of them, in one table.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tessera::graph {
+
+/// How passes treat an operation.
+enum class op_kind : std::uint8_t { source, elementwise, view, movement, contraction, reduction, rows, collective, check };
+
+// name, kind, operands, whether an element costs a transcendental function
+#define TESSERA_OPS(X)                        \
+  X(parameter, source, 0, false)              \
+  X(constant, source, 0, false)               \
+  X(iota, source, 0, false)                   \
+  X(neg, elementwise, 1, false)               \
+  X(abs, elementwise, 1, false)               \
+  X(sign, elementwise, 1, false)              \
+  X(square, elementwise, 1, false)            \
+  X(sqrt, elementwise, 1, false)              \
+  X(rsqrt, elementwise, 1, false)             \
+  X(exp, elementwise, 1, true)                \
+  X(log, elementwise, 1, true)                \
+  X(log1p, elementwise, 1, true)              \
+  X(tanh, elementwise, 1, true)               \
+  X(logistic, elementwise, 1, true)           \
+  X(sin, elementwise, 1, true)                \
+  X(cos, elementwise, 1, true)                \
+  X(erf, elementwise, 1, true)                \
+  X(relu, elementwise, 1, false)              \
+  X(logical_not, elementwise, 1, false)       \
+  X(convert, elementwise, 1, false)           \
+  X(copy, elementwise, 1, false)              \
+  X(stop_gradient, elementwise, 1, false)     \
+  X(add, elementwise, 2, false)               \
+  X(sub, elementwise, 2, false)               \
+  X(mul, elementwise, 2, false)               \
+  X(div, elementwise, 2, false)               \
+  X(max, elementwise, 2, false)               \
+  X(min, elementwise, 2, false)               \
+  X(pow, elementwise, 2, true)                \
+  X(eq, elementwise, 2, false)                \
+  X(ne, elementwise, 2, false)                \
+  X(lt, elementwise, 2, false)                \
+  X(le, elementwise, 2, false)                \
+  X(gt, elementwise, 2, false)                \
+  X(ge, elementwise, 2, false)                \
+  X(logical_and, elementwise, 2, false)       \
+  X(logical_or, elementwise, 2, false)        \
+  X(select, elementwise, 3, false)            \
+  X(reshape, view, 1, false)                  \
+  X(transpose, movement, 1, false)            \
+  X(broadcast, movement, 1, false)            \
+  X(reshard, movement, 1, false)              \
+  X(dot, contraction, 2, false)               \
+  X(reduce_sum, reduction, 1, false)          \
+  X(reduce_max, reduction, 1, false)          \
+  X(reduce_min, reduction, 1, false)          \
+  X(softmax, rows, 1, true)                   \
+  X(log_softmax, rows, 1, true)               \
+  X(softmax_grad, rows, 2, false)             \
+  X(log_softmax_grad, rows, 2, true)          \
+  X(check_range, check, 1, false)             \
+  X(all_reduce, collective, 1, false)         \
+  X(all_gather, collective, 1, false)         \
+  X(reduce_scatter, collective, 1, false)     \
+  X(local_slice, movement, 1, false)
+
+enum class op : std::uint8_t {
+#define TESSERA_OP_NAME(name, kind, operands, transcendental) name,
+  TESSERA_OPS(TESSERA_OP_NAME)
+#undef TESSERA_OP_NAME
+};
+
+struct op_row {
+  std::string_view name;
+  op_kind kind;
+  int operands;
+  bool transcendental;
+};
+
+/// The row of the table for `code`.
+constexpr op_row about(op code) {
+  constexpr op_row table[] = {
+#define TESSERA_OP_ROW(name, kind, operands, transcendental) {#name, op_kind::kind, operands, transcendental},
+      TESSERA_OPS(TESSERA_OP_ROW)
+#undef TESSERA_OP_ROW
+  };
+  return table[static_cast<int>(code)];
+}
+
+constexpr bool is(op code, op_kind kind) { return about(code).kind == kind; }
+
+/// Whether the operation gives bool whatever its operands are.
+constexpr bool is_predicate(op code) {
+  return code == op::eq || code == op::ne || code == op::lt || code == op::le || code == op::gt || code == op::ge ||
+         code == op::logical_and || code == op::logical_or || code == op::logical_not;
+}
+
+}  // namespace tessera::graph

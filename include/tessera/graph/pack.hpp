@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs and programs as flat arrays of integers: the form in which one constant expression hands them to the next.
+#pragma once
+
+#include <tessera/graph/graph.hpp>
+#include <tessera/graph/program.hpp>
+
+#include <array>
+#include <bit>
+#include <span>
+#include <type_traits>
+
+namespace tessera::graph {
+
+/// Integers that fit, and how many there were in all.
+template <std::size_t Capacity>
+struct packed {
+  std::int64_t total = 0;
+  std::array<std::int64_t, Capacity> words{};
+};
+
+/// Appends fields; what goes beyond the capacity is only counted.
+template <std::size_t Capacity>
+struct packer {
+  packed<Capacity>& out;
+
+  constexpr void put(std::int64_t word) {
+    if (out.total < static_cast<std::int64_t>(Capacity)) out.words[static_cast<std::size_t>(out.total)] = word;
+    ++out.total;
+  }
+  template <class T>
+  constexpr void operator()(T& value) {
+    if constexpr (std::is_floating_point_v<T>) {
+      put(std::bit_cast<std::int64_t>(static_cast<double>(value)));
+    } else if constexpr (std::is_enum_v<T> || std::is_integral_v<T>) {
+      put(static_cast<std::int64_t>(value));
+    } else if constexpr (requires { value.fields(*this); }) {
+      value.fields(*this);
+    } else {
+      put(static_cast<std::int64_t>(value.size()));
+      for (auto& element : value) (*this)(element);
+    }
+  }
+};
+
+/// Reads them back in the same order.
+struct unpacker {
+  std::span<const std::int64_t> words;
+  std::size_t next = 0;
+
+  constexpr std::int64_t take() { return words[next++]; }
+  template <class T>
+  constexpr void operator()(T& value) {
+    if constexpr (std::is_floating_point_v<T>) {
+      value = std::bit_cast<double>(take());
+    } else if constexpr (std::is_enum_v<T> || std::is_integral_v<T>) {
+      value = static_cast<T>(take());
+    } else if constexpr (requires { value.fields(*this); }) {
+      value.fields(*this);
+    } else {
+      value.resize(static_cast<std::size_t>(take()));
+      for (auto& element : value) (*this)(element);
+    }
+  }
+};
+
+/// The fields of a graph, in a view that both directions share. A mesh is not packed: it is part of the program's type.
+struct graph_fields {
+  graph& g;
+
+  struct node_fields {
+    node& n;
+    constexpr void fields(auto&& field) {
+      field(n.code), field(n.type.type), field(n.type.rank), field(n.type.varying), field(n.value);
+      for (int i = 0; i < n.type.rank; ++i) field(n.type.dims[i].extent), field(n.type.dims[i].axes);
+      for (int& operand : n.operands) field(operand);
+      for (std::uint64_t& a : n.attribute) field(a);
+    }
+  };
+
+  constexpr void fields(auto&& field) {
+    int count = g.size();
+    field(count);
+    g.nodes.resize(static_cast<std::size_t>(count));
+    for (node& n : g.nodes) node_fields{n}.fields(field);
+    field(g.parameters);
+    int outputs = static_cast<int>(g.outputs.size());
+    field(outputs);
+    g.outputs.resize(static_cast<std::size_t>(outputs));
+    for (output& out : g.outputs) field(out.node), field(out.alias);
+  }
+};
+
+template <std::size_t Capacity>
+constexpr packed<Capacity> pack(program p) {
+  packed<Capacity> result;
+  packer<Capacity> out{result};
+  p.fields(out);
+  return result;
+}
+
+template <std::size_t Capacity>
+constexpr packed<Capacity> pack(graph g) {
+  packed<Capacity> result;
+  packer<Capacity> out{result};
+  graph_fields{g}.fields(out);
+  return result;
+}
+
+constexpr program unpack_program(std::span<const std::int64_t> words) {
+  program p;
+  unpacker in{words};
+  p.fields(in);
+  return p;
+}
+
+constexpr graph unpack_graph(std::span<const std::int64_t> words, const mesh_value& mesh) {
+  graph g;
+  unpacker in{words};
+  graph_fields{g}.fields(in);
+  g.mesh = mesh;
+  return g;
+}
+
+template <std::size_t Size, std::size_t Capacity>
+constexpr std::array<std::int64_t, Size> first_words(const packed<Capacity>& from) {
+  std::array<std::int64_t, Size> words{};
+  for (std::size_t i = 0; i < Size; ++i) words[i] = from.words[i];
+  return words;
+}
+
+/// What Make() gives, packed into an array of exactly its size. Make runs once, or twice if it needs more than a guess.
+template <auto Make>
+struct packed_constant {
+  static constexpr std::size_t guess = 24576;
+  static constexpr packed<guess> roomy = pack<guess>(Make());
+  static constexpr std::size_t size = static_cast<std::size_t>(roomy.total);
+  static constexpr std::array<std::int64_t, size> words = [] {
+    if constexpr (size <= guess) return first_words<size>(roomy);
+    else return first_words<size>(pack<size>(Make()));
+  }();
+};
+
+}  // namespace tessera::graph

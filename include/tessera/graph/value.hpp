@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing nodes by value: what derivative rules and optimisers use to compute with arrays of any type.
+#pragma once
+
+#include <tessera/core/resolve.hpp>
+#include <tessera/graph/graph.hpp>
+#include <tessera/sharding/dot_general.hpp>
+#include <tessera/sharding/elementwise.hpp>
+#include <tessera/sharding/reduce.hpp>
+#include <tessera/sharding/reshape.hpp>
+
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+
+namespace tessera::graph {
+
+/// A node of a graph under construction.
+struct value {
+  graph* owner = nullptr;
+  int id = -1;
+
+  constexpr const aval& type() const { return owner->type(id); }
+  constexpr const mesh_value& mesh() const { return owner->mesh; }
+};
+
+/// The result of a rule that holds; a broken one is a fault of the calling rule, not of the user.
+constexpr const aval& expect(const ruling& ruled) {
+  if (!ruled.ok()) throw std::logic_error(std::string(sentence(ruled.failure)));
+  return ruled.result;
+}
+
+constexpr spec_value spec_of(const aval& a) {
+  spec_value spec;
+  spec.rank = a.rank;
+  for (int i = 0; i < a.rank; ++i) spec.dims[i] = a.dims[i].axes;
+  return spec;
+}
+
+constexpr value write(graph* owner, op code, const aval& type, std::initializer_list<int> operands) {
+  node n;
+  n.code = code;
+  n.type = type;
+  int i = 0;
+  for (int operand : operands) n.operands[i++] = operand;
+  return {owner, owner->add(n)};
+}
+
+constexpr value constant(graph* owner, dtype type, double number) {
+  const value v = write(owner, op::constant, scalar_aval(type), {});
+  owner->at(v.id).value = number;
+  return v;
+}
+
+/// `v` with its dimensions renamed to those of `type`, which has the same elements in the same places.
+constexpr value reshape(value v, const aval& type) {
+  return v.type() == type ? v : write(v.owner, op::reshape, type, {v.id});
+}
+
+/// `v` with dimensions of extent 1 in front; scalars stay as they are.
+constexpr value pad_rank(value v, int rank) {
+  if (v.type().rank == 0 || v.type().rank == rank) return v;
+  return reshape(v, sharding::pad_rank(v.type(), rank));
+}
+
+constexpr value reshard(value v, const aval& type) {
+  return v.type() == type ? v : write(v.owner, op::reshard, type, {v.id});
+}
+
+constexpr value unary(op code, value v) { return write(v.owner, code, v.type(), {v.id}); }
+
+constexpr value binary(op code, value a, value b) {
+  const aval operands[] = {a.type(), b.type()};
+  aval type = expect(sharding::elementwise(operands, a.mesh()));
+  if (is_predicate(code)) type.type = dtype::bool_;
+  return write(a.owner, code, type, {pad_rank(a, type.rank).id, pad_rank(b, type.rank).id});
+}
+
+constexpr value select(value predicate, value on_true, value on_false) {
+  const aval operands[] = {on_true.type(), on_false.type(), predicate.type()};
+  const aval type = expect(sharding::broadcast_together(operands, on_true.mesh()));
+  return write(on_true.owner, op::select, type,
+               {pad_rank(predicate, type.rank).id, pad_rank(on_true, type.rank).id, pad_rank(on_false, type.rank).id});
+}
+
+constexpr value convert(value v, dtype to) {
+  if (v.type().type == to) return v;
+  aval type = v.type();
+  type.type = to;
+  return write(v.owner, op::convert, type, {v.id});
+}
+
+constexpr value reduce(op code, value v, sharding::dim_set dims, bool keepdims, const spec_value* out_spec = nullptr) {
+  const aval type = expect(sharding::reduce(v.type(), dims, keepdims, out_spec, v.mesh()));
+  if (dims == 0) return reshard(v, type);
+  const value reduced = write(v.owner, code, type, {v.id});
+  v.owner->at(reduced.id).attribute[0] = dims;
+  return reduced;
+}
+
+/// The sum of all elements, as a scalar.
+constexpr value sum(value v) { return reduce(op::reduce_sum, v, sharding::all_dims(v.type().rank), false); }
+
+/// Operand dimension i becomes dimension `places[i]` of `type`; a dimension of extent 1 is stretched.
+constexpr value broadcast(value v, const aval& type, sharding::dim_list places) {
+  if (v.type() == type) return v;
+  const value wide = write(v.owner, op::broadcast, type, {v.id});
+  v.owner->at(wide.id).attribute[0] = places;
+  return wide;
+}
+
+/// The list 0, 1, ..., rank - 1 of dimensions, each plus `shift`.
+constexpr sharding::dim_list dims_in_order(int rank, int shift = 0) {
+  sharding::dim_list places = 0;
+  for (int i = 0; i < rank; ++i) places = sharding::dim_append(places, i + shift);
+  return places;
+}
+
+/// `number` in every element of an array of type `type`.
+constexpr value full(graph* owner, const aval& type, double number) {
+  return broadcast(constant(owner, type.type, number), type, 0);
+}
+
+constexpr value transpose(value v, sharding::dim_list permutation) {
+  if (permutation == dims_in_order(v.type().rank)) return v;
+  const value turned = write(v.owner, op::transpose, expect(sharding::transpose(v.type(), permutation)), {v.id});
+  v.owner->at(turned.id).attribute[0] = permutation;
+  return turned;
+}
+
+constexpr value dot(value lhs, value rhs, const sharding::dot_dims& dims, const aval& type) {
+  const value product = write(lhs.owner, op::dot, type, {lhs.id, rhs.id});
+  node& n = lhs.owner->at(product.id);
+  n.attribute[0] = dims.lhs_contracting;
+  n.attribute[1] = dims.rhs_contracting;
+  n.attribute[2] = dims.lhs_batch;
+  n.attribute[3] = dims.rhs_batch;
+  return product;
+}
+
+constexpr value number_like(value v, double number) { return constant(v.owner, v.type().type, number); }
+
+constexpr value operator+(value a, value b) { return binary(op::add, a, b); }
+constexpr value operator-(value a, value b) { return binary(op::sub, a, b); }
+constexpr value operator*(value a, value b) { return binary(op::mul, a, b); }
+constexpr value operator/(value a, value b) { return binary(op::div, a, b); }
+constexpr value operator-(value a) { return unary(op::neg, a); }
+constexpr value operator+(value a, double b) { return a + number_like(a, b); }
+constexpr value operator-(double a, value b) { return number_like(b, a) - b; }
+constexpr value operator*(value a, double b) { return a * number_like(a, b); }
+constexpr value operator*(double a, value b) { return number_like(b, a) * b; }
+constexpr value operator/(value a, double b) { return a / number_like(a, b); }
+constexpr value operator/(double a, value b) { return number_like(b, a) / b; }
+
+}  // namespace tessera::graph

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors of every element type with one number of lanes, and each elementwise operation on them.
+#pragma once
+
+#include <tessera/core/dtype.hpp>
+#include <tessera/graph/op.hpp>
+#include <tessera/kernels/arch/xsimd.hpp>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace tessera::kernels {
+
+using graph::op;
+
+/// One element converted: to bool whether it is not 0; to an integer towards 0, NaN to 0 and what does not fit to the
+/// nearest end.
+template <class To, class From>
+To convert_element(From x) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != From{0};
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if (x != x) return 0;
+    constexpr auto low = static_cast<double>(std::numeric_limits<To>::lowest());
+    constexpr auto high = static_cast<double>(std::numeric_limits<To>::max());
+    const auto wide = static_cast<double>(x);
+    return wide <= low ? std::numeric_limits<To>::lowest() : wide >= high ? std::numeric_limits<To>::max() : static_cast<To>(x);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+/// Vectors with as many lanes as one of Widest has; bool is a mask over Widest.
+template <class Widest>
+struct vector_lanes {
+  static constexpr std::int64_t width = static_cast<std::int64_t>(xsimd::batch<Widest>::size);
+
+  template <dtype D>
+  struct vector_of : std::type_identity<xsimd::batch<Widest>> {};
+  template <dtype D>
+    requires(D == bool_)
+  struct vector_of<D> : std::type_identity<xsimd::batch_bool<Widest>> {};
+  template <dtype D>
+    requires(D != bool_ && sizeof(storage_t<D>) == sizeof(Widest))
+  struct vector_of<D> : std::type_identity<xsimd::batch<storage_t<D>>> {};
+  template <dtype D>
+  using vector = typename vector_of<D>::type;
+
+  template <dtype D>
+  static vector<D> repeat(storage_t<D> x) {
+    return vector<D>(x);
+  }
+
+  template <dtype D>
+  static vector<D> load(const storage_t<D>* from) {
+    return vector<D>::load_unaligned(from);
+  }
+
+  /// `count` elements, `stride` apart; the other lanes are 0.
+  template <dtype D>
+  static vector<D> load_some(const storage_t<D>* from, std::int64_t count, std::int64_t stride) {
+    storage_t<D> lanes[width]{};
+    for (std::int64_t i = 0; i < count; ++i) lanes[i] = from[i * stride];
+    return vector<D>::load_unaligned(lanes);
+  }
+
+  template <dtype D>
+  static vector<D> count_from(std::int64_t first) {
+    storage_t<D> lanes[width];
+    for (std::int64_t i = 0; i < width; ++i) lanes[i] = static_cast<storage_t<D>>(first + i);
+    return vector<D>::load_unaligned(lanes);
+  }
+
+  template <dtype D>
+  static void store(storage_t<D>* to, const vector<D>& x) {
+    x.store_unaligned(to);
+  }
+
+  template <dtype D>
+  static void store_some(storage_t<D>* to, const vector<D>& x, std::int64_t count) {
+    storage_t<D> lanes[width];
+    x.store_unaligned(lanes);
+    for (std::int64_t i = 0; i < count; ++i) to[i] = lanes[i];
+  }
+
+  template <dtype D>
+  static vector<D> choose(const vector<bool_>& mask, const vector<D>& a, const vector<D>& b) {
+    if constexpr (D == bool_) return (mask && a) || (!mask && b);
+    else return xsimd::select(recast<storage_t<D>>(mask), a, b);
+  }
+
+  /// The same mask over lanes of another type of one size.
+  template <class To, class From>
+  static xsimd::batch_bool<To> recast(const xsimd::batch_bool<From>& mask) {
+    if constexpr (std::is_same_v<To, From>) return mask;
+    else return std::bit_cast<typename xsimd::batch_bool<To>::register_type>(mask.data);
+  }
+  template <class T>
+  static vector<bool_> mask_of(const xsimd::batch_bool<T>& mask) {
+    return recast<Widest>(mask);
+  }
+
+  template <dtype To, dtype From>
+  static vector<To> convert(const vector<From>& x) {
+    if constexpr (To == From) {
+      return x;
+    } else if constexpr (From == bool_) {
+      return choose<To>(x, vector<To>(storage_t<To>{1}), vector<To>(storage_t<To>{0}));
+    } else if constexpr (To == bool_) {
+      return mask_of(x != vector<From>(storage_t<From>{0}));
+    } else if constexpr (From == i32 && To == f32) {
+      return xsimd::to_float(x);
+    } else {
+      storage_t<From> in[width];
+      storage_t<To> out[width];
+      x.store_unaligned(in);
+      for (std::int64_t i = 0; i < width; ++i) out[i] = convert_element<storage_t<To>>(in[i]);
+      return vector<To>::load_unaligned(out);
+    }
+  }
+
+  template <op Code, dtype D>
+  static auto unary(const vector<D>& x) {
+    using batch = vector<D>;
+    if constexpr (Code == op::logical_not) return vector<bool_>(!x);
+    else if constexpr (Code == op::copy || Code == op::stop_gradient) return x;
+    else if constexpr (Code == op::neg) return batch(-x);
+    else if constexpr (Code == op::abs) return absolute<D>(x);
+    else if constexpr (Code == op::sign) return sign<D>(x);
+    else if constexpr (Code == op::square) return batch(x * x);
+    else if constexpr (Code == op::relu) return batch(xsimd::select(x <= batch(storage_t<D>{0}), batch(storage_t<D>{0}), x));
+    else if constexpr (Code == op::sqrt) return xsimd::sqrt(x);
+    else if constexpr (Code == op::rsqrt) return batch(batch(storage_t<D>{1}) / xsimd::sqrt(x));
+    else if constexpr (Code == op::exp) return xsimd::exp(x);
+    else if constexpr (Code == op::log) return xsimd::log(x);
+    else if constexpr (Code == op::log1p) return xsimd::log1p(x);
+    else if constexpr (Code == op::tanh) return xsimd::tanh(x);
+    else if constexpr (Code == op::sin) return xsimd::sin(x);
+    else if constexpr (Code == op::cos) return xsimd::cos(x);
+    else if constexpr (Code == op::erf) return xsimd::erf(x);
+    else return logistic<D>(x);
+  }
+
+  template <dtype D>
+  static vector<D> absolute(const vector<D>& x) {
+    if constexpr (D == u32) return x;
+    else return xsimd::abs(x);
+  }
+
+  /// -1, 0 or 1; NaN stays NaN.
+  template <dtype D>
+  static vector<D> sign(const vector<D>& x) {
+    using batch = vector<D>;
+    const batch zero(storage_t<D>{0});
+    const batch one(storage_t<D>{1});
+    if constexpr (D == u32) return xsimd::select(x == zero, zero, one);
+    else return xsimd::select(x > zero, one, xsimd::select(x < zero, batch(-one), x));
+  }
+
+  /// 1 / (1 + exp(-x)), from exp(-|x|) so that nothing overflows.
+  template <dtype D>
+  static vector<D> logistic(const vector<D>& x) {
+    using batch = vector<D>;
+    const batch one(storage_t<D>{1});
+    const batch e = xsimd::exp(-xsimd::abs(x));
+    return xsimd::select(x < batch(storage_t<D>{0}), e / (one + e), one / (one + e));
+  }
+
+  template <op Code, dtype D>
+  static auto binary(const vector<D>& a, const vector<D>& b) {
+    using batch = vector<D>;
+    if constexpr (Code == op::add) return batch(a + b);
+    else if constexpr (Code == op::sub) return batch(a - b);
+    else if constexpr (Code == op::mul) return batch(a * b);
+    else if constexpr (Code == op::div) return batch(a / b);
+    else if constexpr (Code == op::pow) return xsimd::pow(a, b);
+    else if constexpr (Code == op::max) return extremum<D>(a > b, a, b);
+    else if constexpr (Code == op::min) return extremum<D>(a < b, a, b);
+    else if constexpr (Code == op::logical_and) return vector<bool_>(a && b);
+    else if constexpr (Code == op::logical_or) return vector<bool_>(a || b);
+    else if constexpr (D == bool_) return Code == op::eq ? vector<bool_>((a && b) || (!a && !b)) : vector<bool_>((a && !b) || (!a && b));
+    else if constexpr (Code == op::eq) return mask_of(a == b);
+    else if constexpr (Code == op::ne) return mask_of(a != b);
+    else if constexpr (Code == op::lt) return mask_of(a < b);
+    else if constexpr (Code == op::le) return mask_of(a <= b);
+    else if constexpr (Code == op::gt) return mask_of(a > b);
+    else return mask_of(a >= b);
+  }
+
+  /// a where it wins or is NaN, else b (which is NaN where it is).
+  template <dtype D, class Mask>
+  static vector<D> extremum(const Mask& wins, const vector<D>& a, const vector<D>& b) {
+    if constexpr (is_floating(D)) return xsimd::select(wins || (a != a), a, b);
+    else return xsimd::select(wins, a, b);
+  }
+};
+
+/// One element at a time, for conversions between sizes.
+struct scalar_lanes {
+  static constexpr std::int64_t width = 1;
+  template <dtype D>
+  using vector = storage_t<D>;
+
+  template <dtype D>
+  static storage_t<D> repeat(storage_t<D> x) {
+    return x;
+  }
+  template <dtype D>
+  static storage_t<D> load(const storage_t<D>* from) {
+    return *from;
+  }
+  template <dtype D>
+  static storage_t<D> load_some(const storage_t<D>* from, std::int64_t, std::int64_t) {
+    return *from;
+  }
+  template <dtype D>
+  static storage_t<D> count_from(std::int64_t first) {
+    return static_cast<storage_t<D>>(first);
+  }
+  template <dtype D>
+  static void store(storage_t<D>* to, storage_t<D> x) {
+    *to = x;
+  }
+  template <dtype D>
+  static void store_some(storage_t<D>* to, storage_t<D> x, std::int64_t) {
+    *to = x;
+  }
+  template <dtype D>
+  static storage_t<D> choose(bool mask, storage_t<D> a, storage_t<D> b) {
+    return mask ? a : b;
+  }
+  template <dtype To, dtype From>
+  static storage_t<To> convert(storage_t<From> x) {
+    return convert_element<storage_t<To>>(x);
+  }
+};
+
+template <int Bytes>
+struct lanes_for : std::type_identity<vector_lanes<float>> {};
+template <>
+struct lanes_for<8> : std::type_identity<vector_lanes<double>> {};
+template <>
+struct lanes_for<-1> : std::type_identity<scalar_lanes> {};
+
+/// The lanes for elements of 4 bytes (and bool), of 8 bytes (and bool), or (-1) of several sizes.
+template <int Bytes>
+using lanes_of_width = typename lanes_for<Bytes>::type;
+
+}  // namespace tessera::kernels

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// How every operation on traced arrays is made: types go through its rule, the value becomes a node.
+#pragma once
+
+#include <tessera/core/error.hpp>
+#include <tessera/graph/expr.hpp>
+#include <tessera/graph/value.hpp>
+
+#include <array>
+#include <span>
+#include <type_traits>
+
+namespace tessera::ops {
+
+using graph::op;
+
+/// The mesh an operand brings along.
+template <class T>
+struct mesh_of : std::type_identity<open_mesh<>> {};
+template <Expr T>
+struct mesh_of<T> : std::type_identity<typename std::remove_cvref_t<T>::mesh_type> {};
+template <Variable T>
+struct mesh_of<T> : open_mesh_of<typename std::remove_cvref_t<T>::spec_type> {};
+
+template <class... Xs>
+using common_mesh = typename join_meshes<typename mesh_of<Xs>::type...>::type;
+
+template <class... Xs>
+constexpr bool one_mesh() {
+  using M = common_mesh<Xs...>;
+  return (meshes_agree<typename mesh_of<Xs>::type, M> && ...);
+}
+
+/// The abstract value of an operand over mesh M, or why it has none there.
+template <class T, class M, dtype Peer>
+constexpr ruling operand_on() {
+  if constexpr (Expr<T>) {
+    using Own = typename T::mesh_type;
+    for (int d = 0; d < T::type.rank; ++d)
+      for (int i = 0; i < axis_count(T::type.dims[d].axes); ++i)
+        if (const auto name = Own::value.name(axis_at(T::type.dims[d].axes, i)); M::value.find(name) < 0)
+          return refuse(message::spec_unknown_axis, d, name);
+    return check_cuts(rebind(T::type, Own::value, M::value), M::value);
+  } else if constexpr (Variable<T>) {
+    return resolve<T::element, typename T::shape_type, typename T::spec_type, M>();
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return {scalar_aval(dtype::bool_)};
+  } else {
+    return {scalar_aval(std::is_floating_point_v<T> && !is_floating(Peer) ? dtype::f32 : Peer)};
+  }
+}
+
+template <class T>
+constexpr dtype element_of() {
+  if constexpr (Expr<T>) return T::type.type;
+  else return T::element;
+}
+
+/// The element type that a number takes on: that of the first array beside it.
+template <class First, class... Rest>
+constexpr dtype peer_element() {
+  if constexpr (ArrayLike<First>) return element_of<First>();
+  else return peer_element<Rest...>();
+}
+
+template <class M, class... Xs>
+constexpr std::array<aval, sizeof...(Xs)> operands_on() {
+  return {operand_on<Xs, M, peer_element<Xs...>()>().result...};
+}
+
+/// What the operation's rule says of these operands over their common mesh.
+template <auto Rule, class M, class... Xs>
+constexpr ruling rule_on() {
+  ruling first{};
+  const auto check = [&](const ruling& r) {
+    if (first.ok() && !r.ok()) first = r;
+  };
+  (check(operand_on<Xs, M, peer_element<Xs...>()>()), ...);
+  if (!first.ok()) return first;
+  const auto operands = operands_on<M, Xs...>();
+  return Rule(std::span<const aval>(operands), M::value);
+}
+
+template <class M, class X, class... Rest>
+constexpr void write_operands(text_buffer& out) {
+  if constexpr (Expr<X>) write_aval(out, X::type, X::mesh_type::value);
+  else if constexpr (Variable<X>) write_aval(out, operand_on<X, M, dtype::f32>().result, M::value);
+  else out << "a number";
+  if constexpr (sizeof...(Rest) > 0) {
+    out << " and ";
+    write_operands<M, Rest...>(out);
+  }
+}
+
+/// `matmul of float32[8@x,4] and float32[4@x,2], dimension 0, axis x of size 2`.
+template <text Name, auto Rule, class M, class... Xs>
+constexpr text_buffer details() {
+  text_buffer out;
+  out << Name.view() << " of ";
+  write_operands<M, Xs...>(out);
+  const ruling ruled = rule_on<Rule, M, Xs...>();
+  if (ruled.dimension >= 0) out << ", dimension " << ruled.dimension;
+  if (!ruled.axis.empty()) {
+    out << ", axis " << ruled.axis;
+    if (const int axis = M::value.find(ruled.axis); axis >= 0 && M::value.size(axis) > 0)
+      out << " of size " << M::value.size(axis);
+  }
+  return out;
+}
+
+/// The graph that operands belong to.
+constexpr graph::graph* owner_of() { return nullptr; }
+template <class X, class... Rest>
+constexpr graph::graph* owner_of(const X& x, const Rest&... rest) {
+  if constexpr (ArrayLike<X>) {
+    if (x.handle.owner != nullptr) return x.handle.owner;
+  }
+  return owner_of(rest...);
+}
+
+/// The node of an operand; a number becomes a constant of the peers' element type.
+template <class X>
+constexpr graph::value operand_value(graph::graph* owner, const X& x, dtype peer) {
+  if constexpr (ArrayLike<X>) {
+    return {owner, x.handle.id};
+  } else {
+    return graph::constant(owner, std::is_same_v<X, bool> ? dtype::bool_ : peer, static_cast<double>(x));
+  }
+}
+
+/// Checks first, reports one failure only, then writes: `write(graph, operand values, result type) -> value`.
+template <text Name, auto Rule, class Write, class... Xs>
+constexpr auto apply(Write write, const Xs&... xs) {
+  if constexpr ((Poison<Xs> || ...)) {
+    return poison{};
+  } else if constexpr (!one_mesh<Xs...>()) {
+    diagnose<message::mesh_mismatch, [] {
+      text_buffer out;
+      out << Name.view() << " of ";
+      write_operands<common_mesh<Xs...>, Xs...>(out);
+      return out;
+    }>();
+    return poison{};
+  } else {
+    using M = common_mesh<Xs...>;
+    constexpr ruling ruled = rule_on<Rule, M, Xs...>();
+    if constexpr (!ruled.ok()) {
+      diagnose<ruled.failure, [] { return details<Name, Rule, M, Xs...>(); }>();
+      return poison{};
+    } else {
+      constexpr dtype peer = peer_element<Xs...>();
+      graph::graph* owner = owner_of(xs...);
+      if (owner == nullptr) throw value_error("tessera: a traced operation was called outside jit; call it inside a step function");
+      const std::array<graph::value, sizeof...(Xs)> operands{operand_value(owner, xs, peer)...};
+      const aval type = rebind(ruled.result, M::value, owner->mesh);
+      const graph::value result = write(operands, type);
+      return expr<ruled.result, M>{{owner, result.id}};
+    }
+  }
+}
+
+/// The write step of an operation whose node needs nothing but its operands, padded to the rank of the result.
+template <op Code>
+struct write_plain {
+  template <std::size_t N>
+  constexpr graph::value operator()(const std::array<graph::value, N>& x, const aval& type) const {
+    graph::node n;
+    n.code = Code;
+    n.type = type;
+    for (std::size_t i = 0; i < N; ++i) n.operands[i] = graph::pad_rank(x[i], type.rank).id;
+    return {x[0].owner, x[0].owner->add(n)};
+  }
+};
+
+/// The write step that adds one attribute.
+template <op Code>
+struct write_with_attribute {
+  std::uint64_t attribute;
+
+  constexpr graph::value operator()(const std::array<graph::value, 1>& x, const aval& type) const {
+    const graph::value result = graph::write(x[0].owner, Code, type, {x[0].id});
+    x[0].owner->at(result.id).attribute[0] = attribute;
+    return result;
+  }
+};
+
+/// The spec of an `out_sharding<...>` argument over a mesh.
+template <class Spec>
+struct chosen_spec {
+  spec_value value;
+  constexpr explicit chosen_spec(const mesh_value& mesh) : value(read_spec<Spec>(mesh)) {}
+  constexpr const spec_value* get() const { return &value; }
+};
+/// No `out_sharding`: the rule decides.
+template <>
+struct chosen_spec<void> {
+  constexpr explicit chosen_spec(const mesh_value&) {}
+  constexpr const spec_value* get() const { return nullptr; }
+};
+
+}  // namespace tessera::ops

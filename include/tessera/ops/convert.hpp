@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Change of element type.
+#pragma once
+
+#include <tessera/ops/apply.hpp>
+
+namespace tessera {
+
+namespace ops {
+
+template <dtype To>
+inline constexpr auto convert_rule = [](std::span<const aval> x, const mesh_value&) {
+  if (To == dtype::bf16 || To == dtype::f16) return refuse(message::astype_sixteen_bits);
+  ruling ruled{x[0]};
+  ruled.result.type = To;
+  return ruled;
+};
+
+}  // namespace ops
+
+/// `astype<f32>(x)`: the same extents and cuts, each element converted as C++ does (float to int truncates; NaN and what
+/// does not fit become 0 and the nearest end; to bool: not 0). The gradient is converted back; through integers there is
+/// none. Source: jax.numpy.astype.
+template <dtype To>
+constexpr auto astype(const ArrayLike auto& x) {
+  return ops::apply<"astype", ops::convert_rule<To>>(
+      [](const std::array<graph::value, 1>& v, const aval&) { return graph::convert(v[0], To); }, x);
+}
+
+}  // namespace tessera

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products.
+#pragma once
+
+#include <tessera/ops/apply.hpp>
+
+namespace tessera {
+
+namespace ops {
+
+template <class OutSpec>
+inline constexpr auto matmul_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+  return sharding::matmul(x[0], x[1], chosen_spec<OutSpec>(mesh).get(), mesh);
+};
+
+inline constexpr auto write_matmul = [](const std::array<graph::value, 2>& x, const aval& type) {
+  return graph::dot(x[0], x[1], sharding::matmul_dims(x[0].type().rank, x[1].type().rank), type);
+};
+
+}  // namespace ops
+
+/// c[..., i, j] = sum over k of a[..., i, k] b[..., k, j]: (m, k) x (k, n), (..., m, k) x (k, n), or equal batch
+/// dimensions in front of both. Result: batch, m as cut in a, n as cut in b; the contracting dimension is uncut in both.
+/// Gradient: two products of the same kind. Saved for it: both operands. Collectives: none forward; backward an
+/// all-reduce or a reduce-scatter over every axis that cuts a dimension summed over. Source: jax.numpy.matmul.
+template <ArrayLike A, ArrayLike B>
+constexpr auto matmul(const A& a, const B& b) {
+  return ops::apply<"matmul", ops::matmul_rule<void>>(ops::write_matmul, a, b);
+}
+
+/// The same with the cut of the result chosen: contracting dimensions may be cut, and what is needed to get there
+/// (all-reduce, reduce-scatter or all-gather) is done.
+template <ArrayLike A, ArrayLike B, class Spec>
+constexpr auto matmul(const A& a, const B& b, out_sharding_t<Spec>) {
+  return ops::apply<"matmul", ops::matmul_rule<Spec>>(ops::write_matmul, a, b);
+}
+
+}  // namespace tessera

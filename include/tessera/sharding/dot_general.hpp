@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sharding rule of contractions.
+#pragma once
+
+#include <tessera/core/resolve.hpp>
+
+namespace tessera::sharding {
+
+/// An ordered list of dimensions, four bits each (dimension + 1), the first one lowest.
+using dim_list = std::uint64_t;
+
+constexpr int dim_count(dim_list list) {
+  int n = 0;
+  for (; list != 0; list >>= 4) ++n;
+  return n;
+}
+constexpr int dim_at(dim_list list, int i) { return static_cast<int>((list >> (4 * i)) & 15U) - 1; }
+constexpr dim_list dim_append(dim_list list, int d) { return list | (static_cast<dim_list>(d + 1) << (4 * dim_count(list))); }
+constexpr bool dim_in(dim_list list, int d) {
+  for (; list != 0; list >>= 4)
+    if (static_cast<int>(list & 15U) - 1 == d) return true;
+  return false;
+}
+
+/// Which dimensions of a contraction are summed over and which are batched. The result's dimensions are the batch
+/// ones, then those left of lhs, then those left of rhs.
+struct dot_dims {
+  dim_list lhs_contracting = 0;
+  dim_list rhs_contracting = 0;
+  dim_list lhs_batch = 0;
+  dim_list rhs_batch = 0;
+  friend constexpr bool operator==(const dot_dims&, const dot_dims&) = default;
+};
+
+/// The dimensions of an operand that are neither contracted nor batched, in order.
+constexpr dim_list free_dims(int rank, dim_list contracting, dim_list batch) {
+  dim_list list = 0;
+  for (int i = 0; i < rank; ++i)
+    if (!dim_in(contracting, i) && !dim_in(batch, i)) list = dim_append(list, i);
+  return list;
+}
+
+/// Extents and natural specs of the result: batch, lhs free, rhs free.
+constexpr aval dot_result(const aval& lhs, const aval& rhs, const dot_dims& dims) {
+  aval result = scalar_aval(lhs.type);
+  const auto take = [&](const aval& from, dim_list list) {
+    for (int i = 0; i < dim_count(list); ++i) result.dims[result.rank++] = from.dims[dim_at(list, i)];
+  };
+  take(lhs, dims.lhs_batch);
+  take(lhs, free_dims(lhs.rank, dims.lhs_contracting, dims.lhs_batch));
+  take(rhs, free_dims(rhs.rank, dims.rhs_contracting, dims.rhs_batch));
+  return result;
+}
+
+/// Batch specs are equal, contracting dimensions are uncut, free dimensions keep their cuts; with `out_spec` none of
+/// this is asked, only that the spec is legal. Source: JAX, Explicit mode; stricter in that one cut contracting
+/// dimension is refused too.
+constexpr ruling dot_general(const aval& lhs, const aval& rhs, const dot_dims& dims, const spec_value* out_spec,
+                             const mesh_value& mesh) {
+  if (lhs.type != rhs.type) return refuse(message::matmul_dtype);
+  if (lhs.type == dtype::bool_) return refuse(message::matmul_bool);
+  for (int i = 0; i < dim_count(dims.lhs_contracting); ++i)
+    if (lhs.dims[dim_at(dims.lhs_contracting, i)].extent != rhs.dims[dim_at(dims.rhs_contracting, i)].extent)
+      return refuse(message::matmul_extent);
+  for (int i = 0; i < dim_count(dims.lhs_batch); ++i) {
+    const dim& l = lhs.dims[dim_at(dims.lhs_batch, i)];
+    const dim& r = rhs.dims[dim_at(dims.rhs_batch, i)];
+    if (l.extent != r.extent) return refuse(message::matmul_batch_extent);
+    if (l.axes != r.axes) return refuse(message::matmul_batch_sharding);
+  }
+  const aval natural = dot_result(lhs, rhs, dims);
+  if (natural.rank > max_rank) return refuse(message::shape_rank);
+  if (out_spec != nullptr) return with_spec(natural, *out_spec, mesh);
+  for (int i = 0; i < dim_count(dims.lhs_contracting); ++i) {
+    const bool left = lhs.dims[dim_at(dims.lhs_contracting, i)].axes != 0;
+    const bool right = rhs.dims[dim_at(dims.rhs_contracting, i)].axes != 0;
+    if (left && right) return refuse(message::matmul_contracting_both);
+    if (left || right) return refuse(message::matmul_contracting_one);
+  }
+  if (natural.axis_on_two_dims()) return refuse(message::matmul_duplicate);
+  return {natural};
+}
+
+/// What `matmul` means for operands of these ranks: (..., m, k) x (k, n), or equal ranks with leading batch dimensions.
+constexpr dot_dims matmul_dims(int lhs_rank, int rhs_rank) {
+  dot_dims dims;
+  dims.lhs_contracting = dim_append(0, lhs_rank - 1);
+  dims.rhs_contracting = dim_append(0, rhs_rank - 2);
+  if (rhs_rank == 2) return dims;
+  for (int i = 0; i < rhs_rank - 2; ++i) {
+    dims.lhs_batch = dim_append(dims.lhs_batch, i);
+    dims.rhs_batch = dim_append(dims.rhs_batch, i);
+  }
+  return dims;
+}
+
+constexpr ruling matmul(const aval& lhs, const aval& rhs, const spec_value* out_spec, const mesh_value& mesh) {
+  if (lhs.rank < 2 || rhs.rank < 2) return refuse(message::matmul_rank);
+  if (rhs.rank > 2 && lhs.rank != rhs.rank) return refuse(message::matmul_batch_extent);
+  return dot_general(lhs, rhs, matmul_dims(lhs.rank, rhs.rank), out_spec, mesh);
+}
+
+}  // namespace tessera::sharding

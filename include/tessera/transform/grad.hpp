@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reverse-mode differentiation: graph in, the same graph with the nodes of the gradients behind it.
+#pragma once
+
+#include <tessera/graph/value.hpp>
+
+#include <numbers>
+#include <span>
+
+namespace tessera::transform {
+
+using graph::op;
+using graph::value;
+
+/// Cotangents of a node's operands, in order; an id of -1 says that no gradient flows.
+struct cotangents {
+  value of[3]{};
+};
+
+/// `ct` summed over what broadcasting repeated, with exactly the type of the operand it belongs to. A broadcast operand
+/// costs an all-reduce over the axes that cut the repeated dimensions, an uncut one zipped with a cut one an all-gather.
+constexpr value unbroadcast(value ct, const aval& operand) {
+  const aval& from = ct.type();
+  const spec_value spec = graph::spec_of(operand);
+  if (operand.rank == 0 && from.rank > 0) return graph::reduce(op::reduce_sum, ct, sharding::all_dims(from.rank), false, &spec);
+  sharding::dim_set repeated = 0;
+  for (int i = 0; i < operand.rank; ++i)
+    if (operand.dims[i].extent == 1 && from.dims[i].extent != 1) repeated |= 1U << i;
+  if (repeated != 0) return graph::reduce(op::reduce_sum, ct, repeated, true, &spec);
+  aval wanted = operand;
+  wanted.type = from.type;
+  return graph::reshard(ct, wanted);
+}
+
+/// d(unary)/dx times ct, from the operand x and the result y.
+constexpr value unary_cotangent(op code, value x, value y, value ct) {
+  const auto zero = [&] { return graph::number_like(ct, 0); };
+  switch (code) {
+    case op::neg: return -ct;
+    case op::abs: return ct * graph::unary(op::sign, x);
+    case op::sign: return {};
+    case op::square: return ct * (x * 2.0);
+    case op::sqrt: return ct * (0.5 / y);
+    case op::rsqrt: return ct * (-0.5 * (y / x));
+    case op::exp: return ct * y;
+    case op::log: return ct / x;
+    case op::log1p: return ct / (x + 1.0);
+    case op::tanh: return ct * ((1.0 - y) * (y + 1.0));
+    case op::logistic: return ct * (y * (1.0 - y));
+    case op::sin: return ct * graph::unary(op::cos, x);
+    case op::cos: return -(ct * graph::unary(op::sin, x));
+    case op::erf: return ct * (2.0 * std::numbers::inv_sqrtpi * graph::unary(op::exp, -graph::unary(op::square, x)));
+    case op::relu: return graph::select(graph::binary(op::gt, x, graph::number_like(x, 0)), ct, zero());
+    case op::convert: return is_floating(x.type().type) ? graph::convert(ct, x.type().type) : value{};
+    case op::copy: return ct;
+    default: return {};
+  }
+}
+
+/// The share of ct that each operand of max or min gets: all of it where it wins, half where both are equal.
+constexpr cotangents extremum_cotangents(op code, value a, value b, value ct) {
+  const op wins = code == op::max ? op::gt : op::lt;
+  const value half = ct * 0.5;
+  const value zero = graph::number_like(ct, 0);
+  const value tie = graph::binary(op::eq, a, b);
+  const value to_a = graph::select(tie, half, graph::select(graph::binary(wins, a, b), ct, zero));
+  const value to_b = graph::select(tie, half, graph::select(graph::binary(wins, b, a), ct, zero));
+  return {{to_a, to_b}};
+}
+
+/// x^y: y x^(y-1) to x, x^y log x to y; 0 where x is 0, so that no edge gives NaN.
+constexpr cotangents pow_cotangents(value x, value y, value result, value ct) {
+  const value zero = graph::number_like(x, 0);
+  const value one = graph::number_like(x, 1);
+  const value flat = graph::binary(op::eq, y, zero);
+  const value to_x = ct * graph::select(flat, zero, y * graph::binary(op::pow, x, graph::select(flat, one, y - one)));
+  const value positive = graph::binary(op::gt, x, zero);
+  const value to_y = ct * graph::select(positive, result * graph::unary(op::log, graph::select(positive, x, one)), zero);
+  return {{to_x, to_y}};
+}
+
+constexpr cotangents binary_cotangents(op code, value a, value b, value y, value ct) {
+  switch (code) {
+    case op::add: return {{ct, ct}};
+    case op::sub: return {{ct, -ct}};
+    case op::mul: return {{ct * b, ct * a}};
+    case op::div: return {{ct / b, -(ct * (y / b))}};
+    case op::max:
+    case op::min: return extremum_cotangents(code, a, b, ct);
+    case op::pow: return pow_cotangents(a, b, y, ct);
+    default: return {};
+  }
+}
+
+/// The inverse of a permutation of `rank` dimensions.
+constexpr sharding::dim_list inverse(sharding::dim_list permutation, int rank) {
+  sharding::dim_list result = 0;
+  for (int i = 0; i < rank; ++i)
+    for (int j = 0; j < rank; ++j)
+      if (sharding::dim_at(permutation, j) == i) result = sharding::dim_append(result, j);
+  return result;
+}
+
+/// A contraction of ct with `other`, arranged like `operand`, whose contracting and batch dimensions are given. The
+/// products are asked for with the operand's own spec, so a cut contraction ends in an all-reduce or a reduce-scatter.
+constexpr value dot_cotangent(value ct, value other, const aval& operand, sharding::dim_list operand_contracting,
+                              sharding::dim_list operand_batch, sharding::dim_list other_contracting,
+                              sharding::dim_list other_batch, int ct_first_other_free) {
+  sharding::dot_dims dims;
+  const sharding::dim_list other_free = sharding::free_dims(other.type().rank, other_contracting, other_batch);
+  const int batches = sharding::dim_count(operand_batch);
+  dims.lhs_batch = graph::dims_in_order(batches);
+  dims.rhs_batch = other_batch;
+  dims.rhs_contracting = other_free;
+  dims.lhs_contracting = graph::dims_in_order(sharding::dim_count(other_free), ct_first_other_free);
+  // The product's dimensions in terms of the operand's: batch, then free, then contracting in the other's order.
+  const sharding::dim_list operand_free = sharding::free_dims(operand.rank, operand_contracting, operand_batch);
+  sharding::dim_list order = operand_batch;
+  for (int i = 0; i < sharding::dim_count(operand_free); ++i)
+    order = sharding::dim_append(order, sharding::dim_at(operand_free, i));
+  for (int d = 0; d < other.type().rank; ++d)
+    for (int i = 0; i < sharding::dim_count(other_contracting); ++i)
+      if (sharding::dim_at(other_contracting, i) == d)
+        order = sharding::dim_append(order, sharding::dim_at(operand_contracting, i));
+  aval product = operand;
+  product.type = ct.type().type;
+  for (int i = 0; i < operand.rank; ++i) product.dims[i] = operand.dims[sharding::dim_at(order, i)];
+  return graph::transpose(graph::dot(ct, other, dims, product), inverse(order, operand.rank));
+}
+
+/// The same for rhs, whose free dimensions come last in the result: other x ct, so that matrices need no transpose.
+constexpr value dot_rhs_cotangent(value ct, value lhs, const aval& rhs, const sharding::dot_dims& of) {
+  sharding::dot_dims dims;
+  const sharding::dim_list lhs_free = sharding::free_dims(lhs.type().rank, of.lhs_contracting, of.lhs_batch);
+  const int batches = sharding::dim_count(of.lhs_batch);
+  dims.lhs_batch = of.lhs_batch;
+  dims.rhs_batch = graph::dims_in_order(batches);
+  dims.lhs_contracting = lhs_free;
+  dims.rhs_contracting = graph::dims_in_order(sharding::dim_count(lhs_free), batches);
+  sharding::dim_list order = of.rhs_batch;
+  for (int d = 0; d < lhs.type().rank; ++d)
+    for (int i = 0; i < sharding::dim_count(of.lhs_contracting); ++i)
+      if (sharding::dim_at(of.lhs_contracting, i) == d)
+        order = sharding::dim_append(order, sharding::dim_at(of.rhs_contracting, i));
+  const sharding::dim_list rhs_free = sharding::free_dims(rhs.rank, of.rhs_contracting, of.rhs_batch);
+  for (int i = 0; i < sharding::dim_count(rhs_free); ++i)
+    order = sharding::dim_append(order, sharding::dim_at(rhs_free, i));
+  aval product = rhs;
+  product.type = ct.type().type;
+  for (int i = 0; i < rhs.rank; ++i) product.dims[i] = rhs.dims[sharding::dim_at(order, i)];
+  return graph::transpose(graph::dot(lhs, ct, dims, product), inverse(order, rhs.rank));
+}
+
+constexpr cotangents dot_cotangents(value lhs, value rhs, const sharding::dot_dims& dims, value ct) {
+  const int lhs_free = sharding::dim_count(sharding::free_dims(lhs.type().rank, dims.lhs_contracting, dims.lhs_batch));
+  const int batches = sharding::dim_count(dims.lhs_batch);
+  const value to_lhs = dot_cotangent(ct, rhs, lhs.type(), dims.lhs_contracting, dims.lhs_batch, dims.rhs_contracting,
+                                     dims.rhs_batch, batches + lhs_free);
+  return {{to_lhs, dot_rhs_cotangent(ct, lhs, rhs.type(), dims)}};
+}
+
+/// ct of a reduction's result repeated along the reduced dimensions of `operand`.
+constexpr value spread(value ct, const aval& operand, sharding::dim_set dims) {
+  aval target = operand;
+  target.type = ct.type().type;
+  sharding::dim_list places = 0;
+  const bool kept = ct.type().rank == operand.rank;
+  for (int i = 0; i < operand.rank; ++i)
+    if (kept || !(dims & (1U << i))) places = sharding::dim_append(places, i);
+  aval natural = ct.type();
+  for (int i = 0; i < natural.rank; ++i) {
+    const int d = sharding::dim_at(places, i);
+    if (!(dims & (1U << d))) natural.dims[i].axes = operand.dims[d].axes;
+    else natural.dims[i].axes = 0;
+  }
+  return graph::broadcast(graph::reshard(ct, natural), target, places);
+}
+
+/// Equal shares for all elements that attain the extremum.
+constexpr value extremum_reduction_cotangent(value x, value y, sharding::dim_set dims, value ct) {
+  const value attained = graph::convert(graph::binary(op::eq, x, spread(y, x.type(), dims)), x.type().type);
+  const spec_value spec = graph::spec_of(y.type());
+  const bool kept = y.type().rank == x.type().rank;
+  const value ties = graph::reduce(op::reduce_sum, attained, dims, kept, &spec);
+  return spread(ct / ties, x.type(), dims) * attained;
+}
+
+/// ct of a broadcast summed back to `operand`.
+constexpr value broadcast_cotangent(value ct, const aval& operand, sharding::dim_list places) {
+  sharding::dim_set repeated = 0;
+  for (int i = 0; i < ct.type().rank; ++i) {
+    bool mapped = false;
+    for (int j = 0; j < operand.rank; ++j)
+      mapped |= sharding::dim_at(places, j) == i && operand.dims[j].extent == ct.type().dims[i].extent;
+    if (!mapped) repeated |= 1U << i;
+  }
+  aval target = operand;
+  target.type = ct.type().type;
+  aval squeezed = scalar_aval(target.type);
+  for (int j = 0; j < operand.rank; ++j)
+    if (!(repeated & (1U << sharding::dim_at(places, j)))) squeezed.dims[squeezed.rank++] = operand.dims[j];
+  const spec_value spec = graph::spec_of(squeezed);
+  return graph::reshape(graph::reduce(op::reduce_sum, ct, repeated, false, &spec), target);
+}
+
+/// The sum along the last dimension, kept as extent 1.
+constexpr value row_sum(value v) { return graph::reduce(op::reduce_sum, v, 1U << (v.type().rank - 1), true); }
+
+/// Of y (u - sum(u y)), with y a softmax and u a cotangent of it.
+constexpr cotangents softmax_grad_cotangents(value y, value u, value ct) {
+  const value to_u = graph::write(y.owner, op::softmax_grad, y.type(), {y.id, ct.id});
+  return {{ct * (u - row_sum(u * y)) - u * row_sum(ct * y), to_u}};
+}
+
+/// Of u - exp(y) sum(u), with y a log-softmax and u a cotangent of it.
+constexpr cotangents log_softmax_grad_cotangents(value y, value u, value ct) {
+  const value p = graph::unary(op::exp, y);
+  return {{-(ct * p * row_sum(u)), ct - row_sum(ct * p)}};
+}
+
+/// Cotangents of the operands of node `id`, given that of its result.
+constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
+  const graph::node n = g.at(id);
+  const auto operand = [&](int i) { return value{&g, n.operands[i]}; };
+  const value y{&g, id};
+  switch (about(n.code).kind) {
+    case graph::op_kind::elementwise:
+      if (n.code == op::select) {
+        const value zero = graph::number_like(ct, 0);
+        return {{{}, graph::select(operand(0), ct, zero), graph::select(operand(0), zero, ct)}};
+      }
+      if (n.operand_count() == 2) return binary_cotangents(n.code, operand(0), operand(1), y, ct);
+      return {{unary_cotangent(n.code, operand(0), y, ct)}};
+    case graph::op_kind::contraction: return dot_cotangents(operand(0), operand(1), dot_dims_of(n), ct);
+    case graph::op_kind::reduction:
+      if (n.code != op::reduce_sum)
+        return {{extremum_reduction_cotangent(operand(0), y, static_cast<sharding::dim_set>(n.attribute[0]), ct)}};
+      return {{spread(ct, operand(0).type(), static_cast<sharding::dim_set>(n.attribute[0]))}};
+    default: break;
+  }
+  switch (n.code) {
+    case op::reshape: return {{graph::reshape(ct, operand(0).type())}};
+    case op::transpose: return {{graph::transpose(ct, inverse(n.attribute[0], n.type.rank))}};
+    case op::broadcast: return {{broadcast_cotangent(ct, operand(0).type(), n.attribute[0])}};
+    case op::reshard: return {{graph::reshard(ct, operand(0).type())}};
+    case op::softmax: return {{graph::write(&g, op::softmax_grad, n.type, {id, ct.id})}};
+    case op::log_softmax: return {{graph::write(&g, op::log_softmax_grad, n.type, {id, ct.id})}};
+    case op::softmax_grad: return softmax_grad_cotangents(operand(0), operand(1), ct);
+    case op::log_softmax_grad: return log_softmax_grad_cotangents(operand(0), operand(1), ct);
+    default: return {};
+  }
+}
+
+/// Which nodes up to `last` depend on one of `wrt` through floating-point values.
+constexpr graph::list<char> depends_on(const graph::graph& g, int last, std::span<const int> wrt) {
+  graph::list<char> depends(static_cast<std::size_t>(last + 1), 0);
+  for (int w : wrt)
+    if (w <= last) depends[static_cast<std::size_t>(w)] = 1;
+  for (int i = 0; i <= last; ++i) {
+    const graph::node& n = g.at(i);
+    if (!is_floating(n.type.type) || n.code == op::stop_gradient) continue;
+    for (int k = 0; k < n.operand_count(); ++k)
+      if (depends[static_cast<std::size_t>(n.operands[k])]) depends[static_cast<std::size_t>(i)] = 1;
+  }
+  return depends;
+}
+
+/// Adds the gradients of the scalar `loss` with respect to the nodes `wrt` and returns their ids, each of exactly the
+/// type of its node. A node that the loss does not depend on has a gradient of zeros.
+constexpr graph::list<int> gradients(graph::graph& g, int loss, std::span<const int> wrt) {
+  const graph::list<char> depends = depends_on(g, loss, wrt);
+  graph::list<int> ct(static_cast<std::size_t>(loss + 1), -1);
+  ct[static_cast<std::size_t>(loss)] = graph::constant(&g, g.type(loss).type, 1.0).id;
+  for (int i = loss; i >= 0; --i) {
+    if (ct[static_cast<std::size_t>(i)] < 0 || !depends[static_cast<std::size_t>(i)]) continue;
+    const graph::node n = g.at(i);
+    bool needed = false;
+    for (int k = 0; k < n.operand_count(); ++k) needed |= depends[static_cast<std::size_t>(n.operands[k])] != 0;
+    if (!needed) continue;
+    const cotangents back = node_cotangents(g, i, {&g, ct[static_cast<std::size_t>(i)]});
+    for (int k = 0; k < n.operand_count(); ++k) {
+      const auto to = static_cast<std::size_t>(n.operands[k]);
+      if (back.of[k].id < 0 || !depends[to]) continue;
+      const value share = unbroadcast(back.of[k], g.type(n.operands[k]));
+      ct[to] = ct[to] < 0 ? share.id : (value{&g, ct[to]} + share).id;
+    }
+  }
+  graph::list<int> result;
+  for (int w : wrt) {
+    const bool reached = w <= loss && ct[static_cast<std::size_t>(w)] >= 0;
+    result.push_back(reached ? ct[static_cast<std::size_t>(w)] : graph::full(&g, g.type(w), 0.0).id);
+  }
+  return result;
+}
+
+}  // namespace tessera::transform

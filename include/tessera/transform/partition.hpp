@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// From one program over global arrays to the program of one device: local blocks, and collectives where blocks must
+// meet. In the result a type's extents are those of a block and `varying` says over which axes blocks differ.
+#pragma once
+
+#include <tessera/graph/graph.hpp>
+#include <tessera/graph/value.hpp>
+#include <tessera/transform/simplify.hpp>
+
+namespace tessera::transform {
+
+/// How partial results combine; the second attribute of an all_reduce, the third of a reduce_scatter.
+enum class combine : std::uint8_t { sum, max, min };
+
+constexpr combine combine_of(op reduction) {
+  return reduction == op::reduce_max ? combine::max : reduction == op::reduce_min ? combine::min : combine::sum;
+}
+
+/// One way a global value exists on the devices: its cuts and pending axes, and the local node that holds the block.
+struct form {
+  aval type{};
+  combine pending = combine::sum;
+  int local = -1;
+  int next = -1;
+};
+
+/// The pass's state: the program so far and, for each global node, the forms it exists in.
+struct partitioner {
+  const graph::graph& global;
+  graph::graph result{};
+  graph::list<form> forms{};
+  graph::list<int> first_form{};
+
+  constexpr explicit partitioner(const graph::graph& g) : global(g) {
+    result.mesh = g.mesh;
+    first_form.resize(g.nodes.size(), -1);
+  }
+
+  constexpr const mesh_value& mesh() const { return global.mesh; }
+
+  /// The type of the block of `type`.
+  constexpr aval block(const aval& type) const {
+    aval local = local_block(type, mesh());
+    local.varying = static_cast<axis_set>(type.cut() | type.unreduced);
+    local.unreduced = 0;
+    return local;
+  }
+
+  constexpr form remember(int id, form f) {
+    f.next = first_form[static_cast<std::size_t>(id)];
+    first_form[static_cast<std::size_t>(id)] = static_cast<int>(forms.size());
+    forms.push_back(f);
+    return f;
+  }
+
+  constexpr int emit(op code, const aval& block_type, std::initializer_list<int> operands,
+                     std::initializer_list<std::uint64_t> attributes) {
+    graph::node n;
+    n.code = code;
+    n.type = block_type;
+    int i = 0;
+    for (int operand : operands) n.operands[i++] = operand;
+    i = 0;
+    for (std::uint64_t a : attributes) n.attribute[i++] = a;
+    return result.add(n);
+  }
+
+  /// The local node that holds global node `id` cut as `wanted`; what is missing is computed from a form that exists.
+  constexpr int request(int id, const aval& wanted) {
+    form from{};
+    for (int f = first_form[static_cast<std::size_t>(id)]; f >= 0; f = forms[static_cast<std::size_t>(f)].next) {
+      const form& candidate = forms[static_cast<std::size_t>(f)];
+      if (candidate.type.same_spec(wanted)) return candidate.local;
+      if (from.local < 0 || (from.type.unreduced != 0 && candidate.type.unreduced == 0)) from = candidate;
+    }
+    const auto advance = [&](const form& to) {
+      if (to.local != from.local) remember(id, to);
+      from = to;
+    };
+    advance(scatter_pending(from, wanted));
+    advance(reduce_pending(from));
+    advance(slice_towards(from, wanted));
+    advance(gather_towards(from, wanted));
+    advance(slice_towards(from, wanted));
+    return from.local;
+  }
+
+  constexpr int request(int id) { return request(id, global.type(id)); }
+
+  /// A reduce-scatter for every dimension that `wanted` cuts further by axes that are pending.
+  constexpr form scatter_pending(form from, const aval& wanted) {
+    for (int d = 0; d < from.type.rank; ++d) {
+      if (!starts_with(wanted.dims[d].axes, from.type.dims[d].axes)) continue;
+      const axis_list extra = without_head(wanted.dims[d].axes, from.type.dims[d].axes);
+      if (extra == 0 || (set_of(extra) & ~from.type.unreduced) != 0) continue;
+      from.type.dims[d].axes = wanted.dims[d].axes;
+      from.type.unreduced = static_cast<axis_set>(from.type.unreduced & ~set_of(extra));
+      from.local = emit(op::reduce_scatter, block(from.type), {from.local},
+                        {extra, static_cast<std::uint64_t>(d), static_cast<std::uint64_t>(from.pending)});
+    }
+    return from;
+  }
+
+  /// An all-reduce over all axes that are still pending.
+  constexpr form reduce_pending(form from) {
+    if (from.type.unreduced == 0) return from;
+    const axis_set pending = from.type.unreduced;
+    from.type.unreduced = 0;
+    from.local = emit(op::all_reduce, block(from.type), {from.local}, {pending, static_cast<std::uint64_t>(from.pending)});
+    return from;
+  }
+
+  /// Local slices for every dimension that `wanted` cuts further by axes that are free.
+  constexpr form slice_towards(form from, const aval& wanted) {
+    for (int d = 0; d < from.type.rank; ++d) {
+      if (!starts_with(wanted.dims[d].axes, from.type.dims[d].axes)) continue;
+      const axis_list extra = without_head(wanted.dims[d].axes, from.type.dims[d].axes);
+      if (extra == 0 || (set_of(extra) & from.type.cut()) != 0) continue;
+      from.type.dims[d].axes = wanted.dims[d].axes;
+      from.local = emit(op::local_slice, block(from.type), {from.local}, {extra, static_cast<std::uint64_t>(d)});
+    }
+    return from;
+  }
+
+  /// All-gathers for every dimension that is cut by axes which `wanted` does not have there.
+  constexpr form gather_towards(form from, const aval& wanted) {
+    for (int d = 0; d < from.type.rank; ++d) {
+      axis_list kept = from.type.dims[d].axes;
+      while (!starts_with(wanted.dims[d].axes, kept)) kept &= ~(15U << (4 * (axis_count(kept) - 1)));
+      if (kept == from.type.dims[d].axes) continue;
+      const axis_list gathered = without_head(from.type.dims[d].axes, kept);
+      from.type.dims[d].axes = kept;
+      from.local = emit(op::all_gather, block(from.type), {from.local}, {gathered, static_cast<std::uint64_t>(d)});
+    }
+    return from;
+  }
+
+  /// Operand dimension `d` of an elementwise node is cut as the result's, unless it is repeated.
+  constexpr aval as_result(aval operand, const aval& of) const {
+    for (int d = 0; d < operand.rank; ++d)
+      operand.dims[d].axes = operand.dims[d].extent == of.dims[d].extent ? of.dims[d].axes : 0;
+    return operand;
+  }
+
+  /// The node itself on blocks, with operands in the given local forms.
+  constexpr form copy_node(const graph::node& n, std::initializer_list<int> operands, const aval& type) {
+    graph::node local = n;
+    int i = 0;
+    for (int operand : operands) local.operands[i++] = operand;
+    local.type = block(type);
+    return {type, combine::sum, result.add(local)};
+  }
+
+  constexpr form elementwise(const graph::node& n) {
+    int operands[3] = {-1, -1, -1};
+    for (int k = 0; k < n.operand_count(); ++k)
+      operands[k] = request(n.operands[k], as_result(global.type(n.operands[k]), n.type));
+    return copy_node(n, {operands[0], operands[1], operands[2]}, n.type);
+  }
+
+  constexpr form broadcast(const graph::node& n) {
+    aval operand = global.type(n.operands[0]);
+    for (int d = 0; d < operand.rank; ++d) {
+      const dim& target = n.type.dims[sharding::dim_at(n.attribute[0], d)];
+      operand.dims[d].axes = operand.dims[d].extent == target.extent ? target.axes : 0;
+    }
+    return copy_node(n, {request(n.operands[0], operand)}, n.type);
+  }
+
+  /// Local reduction; the axes that cut a reduced dimension are pending afterwards.
+  constexpr form reduction(const graph::node& n) {
+    const aval operand = global.type(n.operands[0]);
+    aval type = n.type;
+    int place = 0;
+    for (int d = 0; d < operand.rank; ++d) {
+      const bool reduced = n.attribute[0] & (1U << d);
+      if (reduced) type.unreduced = static_cast<axis_set>(type.unreduced | set_of(operand.dims[d].axes));
+      if (reduced && n.type.rank == operand.rank) type.dims[place++].axes = 0;
+      if (!reduced) type.dims[place++].axes = operand.dims[d].axes;
+    }
+    form partial = copy_node(n, {request(n.operands[0])}, type);
+    partial.pending = combine_of(n.code);
+    return partial;
+  }
+
+  /// How a contraction is cut: the operands as they are multiplied on a device.
+  struct dot_cut {
+    aval lhs{};
+    aval rhs{};
+    axis_set pending = 0;
+  };
+
+  /// Cuts both operands alike along contracting and batch dimensions; where only one is cut, the other is sliced if its
+  /// axes are free, else the cut one is gathered.
+  constexpr void match(dim& l, dim& r, const aval& lhs, const aval& rhs) const {
+    if (l.axes == r.axes) return;
+    if (l.axes == 0 && (set_of(r.axes) & lhs.cut()) == 0) l.axes = r.axes;
+    else if (r.axes == 0 && (set_of(l.axes) & rhs.cut()) == 0) r.axes = l.axes;
+    else if ((set_of(l.axes) & rhs.cut() & ~set_of(r.axes)) == 0) r.axes = l.axes;
+    else l.axes = r.axes = 0;
+  }
+
+  /// Free dimensions: where the result is wanted cut and the operand is whole along free axes, multiply only the slice;
+  /// where both operands use an axis, the one whose result dimension is not wanted so is gathered.
+  constexpr void settle_free(aval& side, sharding::dim_list free, int first, const aval& wanted, const aval& other,
+                             axis_set contracted) const {
+    for (int i = 0; i < sharding::dim_count(free); ++i) {
+      dim& d = side.dims[sharding::dim_at(free, i)];
+      const axis_list want = wanted.dims[first + i].axes;
+      if (d.axes == 0 && want != 0 && (set_of(want) & (side.cut() | other.cut() | contracted)) == 0) d.axes = want;
+      if (d.axes != want && (set_of(d.axes) & (other.cut() | contracted)) != 0) d.axes = 0;
+    }
+  }
+
+  constexpr dot_cut cut_dot(const graph::node& n) const {
+    const sharding::dot_dims dims = graph::dot_dims_of(n);
+    dot_cut cut{global.type(n.operands[0]), global.type(n.operands[1]), 0};
+    for (int i = 0; i < sharding::dim_count(dims.lhs_batch); ++i)
+      match(cut.lhs.dims[sharding::dim_at(dims.lhs_batch, i)], cut.rhs.dims[sharding::dim_at(dims.rhs_batch, i)], cut.lhs,
+            cut.rhs);
+    for (int i = 0; i < sharding::dim_count(dims.lhs_contracting); ++i) {
+      dim& l = cut.lhs.dims[sharding::dim_at(dims.lhs_contracting, i)];
+      match(l, cut.rhs.dims[sharding::dim_at(dims.rhs_contracting, i)], cut.lhs, cut.rhs);
+      cut.pending = static_cast<axis_set>(cut.pending | set_of(l.axes));
+    }
+    const sharding::dim_list lhs_free = sharding::free_dims(cut.lhs.rank, dims.lhs_contracting, dims.lhs_batch);
+    const sharding::dim_list rhs_free = sharding::free_dims(cut.rhs.rank, dims.rhs_contracting, dims.rhs_batch);
+    const int batches = sharding::dim_count(dims.lhs_batch);
+    settle_free(cut.lhs, lhs_free, batches, n.type, without(cut.rhs, dims.rhs_contracting, dims.rhs_batch), cut.pending);
+    settle_free(cut.rhs, rhs_free, batches + sharding::dim_count(lhs_free), n.type,
+                without(cut.lhs, dims.lhs_contracting, dims.lhs_batch), cut.pending);
+    return cut;
+  }
+
+  /// `a` with only its free dimensions cut.
+  constexpr aval without(aval a, sharding::dim_list contracting, sharding::dim_list batch) const {
+    for (int d = 0; d < a.rank; ++d)
+      if (sharding::dim_in(contracting, d) || sharding::dim_in(batch, d)) a.dims[d].axes = 0;
+    return a;
+  }
+
+  constexpr form contraction(const graph::node& n) {
+    const dot_cut cut = cut_dot(n);
+    aval type = sharding::dot_result(cut.lhs, cut.rhs, graph::dot_dims_of(n));
+    type.type = n.type.type;
+    type.unreduced = cut.pending;
+    const int lhs = request(n.operands[0], cut.lhs);
+    return copy_node(n, {lhs, request(n.operands[1], cut.rhs)}, type);
+  }
+
+  constexpr void partition_node(int id) {
+    const graph::node n = global.at(id);
+    switch (about(n.code).kind) {
+      case graph::op_kind::source:
+        if (n.code == op::parameter) result.parameters.push_back(result.size());
+        remember(id, copy_node(n, {}, n.type));
+        return;
+      case graph::op_kind::elementwise: remember(id, elementwise(n)); return;
+      case graph::op_kind::reduction: remember(id, reduction(n)); return;
+      case graph::op_kind::contraction: remember(id, contraction(n)); return;
+      case graph::op_kind::rows: remember(id, elementwise(n)); return;
+      default: break;
+    }
+    switch (n.code) {
+      case op::broadcast: remember(id, broadcast(n)); return;
+      case op::reshard: remember(id, {n.type, combine::sum, request(n.operands[0], n.type)}); return;
+      default: remember(id, copy_node(n, {request(n.operands[0])}, n.type)); return;
+    }
+  }
+};
+
+/// Nodes that someone else than a reshard uses need the form their type says, whatever resharding comes first.
+constexpr graph::list<char> needed_as_typed(const graph::graph& g) {
+  graph::list<char> needed(g.nodes.size(), 0);
+  for (int i = 0; i < g.size(); ++i)
+    if (g.at(i).code != op::reshard)
+      for (int k = 0; k < g.at(i).operand_count(); ++k) needed[static_cast<std::size_t>(g.at(i).operands[k])] = 1;
+  return needed;
+}
+
+/// The program of one device. Collectives appear only where a form is asked for that does not exist yet, so a value is
+/// moved at most once into each form.
+constexpr graph::graph partition(const graph::graph& g) {
+  partitioner pass(g);
+  const graph::list<char> as_typed = needed_as_typed(g);
+  for (int i = 0; i < g.size(); ++i) {
+    pass.partition_node(i);
+    const form made = pass.forms[static_cast<std::size_t>(pass.first_form[static_cast<std::size_t>(i)])];
+    if (as_typed[static_cast<std::size_t>(i)] && made.type.unreduced != 0) pass.request(i);
+  }
+  for (const graph::output& out : g.outputs) pass.result.outputs.push_back({pass.request(out.node), out.alias});
+  return simplify(pass.result);
+}
+
+}  // namespace tessera::transform

@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a device's program to steps over buffers: instruction lists, reuse of memory, results in the place of arguments.
+#pragma once
+
+#include <tessera/graph/program.hpp>
+#include <tessera/transform/combine.hpp>
+#include <tessera/transform/fuse.hpp>
+#include <tessera/transform/materialise.hpp>
+#include <tessera/transform/partition.hpp>
+
+#include <algorithm>
+
+namespace tessera::transform {
+
+/// Blocks of memory start at multiples of this many bytes.
+inline constexpr std::int64_t buffer_alignment = 64;
+
+constexpr std::int64_t aligned(std::int64_t bytes) { return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment; }
+
+/// The state of lowering: the program so far, and for each node its buffer.
+struct lowering {
+  const graph::graph& g;
+  const fusion& f;
+  graph::program out{};
+  graph::list<int> buffer_of{};     ///< by node
+  graph::list<int> needed_later{};  ///< by node: read outside its unit, or a result
+
+  constexpr lowering(const graph::graph& graph_in, const fusion& fusion_in) : g(graph_in), f(fusion_in) {
+    buffer_of.resize(g.nodes.size(), -1);
+    needed_later.resize(g.nodes.size(), 0);
+  }
+
+  constexpr int add_buffer(graph::space where, std::int64_t place, const aval& type) {
+    out.buffers.push_back({where, place, type.bytes(), type.type, type.varying});
+    return static_cast<int>(out.buffers.size()) - 1;
+  }
+
+  /// The buffer that holds node `id`, made when it is first asked for.
+  constexpr int buffer(int id) {
+    id = stored_node(g, id);
+    int& found = buffer_of[static_cast<std::size_t>(id)];
+    if (found >= 0) return found;
+    const graph::node& n = g.at(id);
+    if (n.code == op::constant) {
+      out.constants.push_back({n.value});
+      return found = add_buffer(graph::space::constant, static_cast<std::int64_t>(out.constants.size()) - 1, n.type);
+    }
+    return found = add_buffer(graph::space::temporary, 0, n.type);
+  }
+
+  constexpr void mark_needed() {
+    for (int i = 0; i < g.size(); ++i) {
+      const int here = f.unit_of[static_cast<std::size_t>(i)];
+      if (here < 0) continue;
+      for (int k = 0; k < g.at(i).operand_count(); ++k) {
+        const int read = awaited_node(g, g.at(i).operands[k]);
+        if (f.unit_of[static_cast<std::size_t>(read)] != here) needed_later[static_cast<std::size_t>(read)] = 1;
+      }
+    }
+    for (const graph::output& o : g.outputs) needed_later[static_cast<std::size_t>(o.node)] = 1;
+  }
+
+  /// Row-major strides in elements.
+  static constexpr void row_major(const aval& type, std::int64_t (&strides)[max_rank]) {
+    std::int64_t stride = 1;
+    for (int d = type.rank - 1; d >= 0; --d) {
+      strides[d] = stride;
+      stride *= type.dims[d].extent;
+    }
+  }
+
+  /// How node `id` is read by a kernel over `domain`: through broadcasts, transposes and slices down to memory.
+  constexpr graph::access access_of(int id, const aval& domain) {
+    int place[max_rank];
+    for (int d = 0; d < domain.rank; ++d)
+      place[d] = g.type(id).rank > 0 && g.type(id).dims[d].extent == domain.dims[d].extent ? d : -1;
+    graph::access a;
+    for (;; id = g.at(id).operands[0]) {
+      const graph::node& n = g.at(id);
+      if (n.code == op::broadcast) {
+        const aval& from = g.type(n.operands[0]);
+        for (int d = 0; d < domain.rank; ++d) {
+          int found = -1;
+          for (int j = 0; j < from.rank; ++j)
+            if (sharding::dim_at(n.attribute[0], j) == place[d] && from.dims[j].extent == n.type.dims[place[d]].extent) found = j;
+          place[d] = place[d] < 0 ? -1 : found;
+        }
+      } else if (n.code == op::transpose) {
+        for (int d = 0; d < domain.rank; ++d)
+          if (place[d] >= 0) place[d] = sharding::dim_at(n.attribute[0], place[d]);
+      } else if (n.code == op::local_slice) {
+        std::int64_t whole[max_rank]{};
+        row_major(g.type(n.operands[0]), whole);
+        const auto d = static_cast<int>(n.attribute[1]);
+        a.slice_axes = static_cast<axis_list>(n.attribute[0]);
+        a.slice_stride = whole[d] * n.type.dims[d].extent;
+      } else {
+        break;
+      }
+    }
+    std::int64_t strides[max_rank]{};
+    row_major(g.type(id), strides);
+    const bool counts = g.at(id).code == op::iota;
+    for (int d = 0; d < domain.rank; ++d) {
+      if (place[d] < 0) continue;
+      a.strides[d] = counts ? (place[d] == static_cast<int>(g.at(id).attribute[0]) ? 1 : 0) : strides[place[d]];
+    }
+    a.buffer = counts ? -1 : buffer(id);
+    return a;
+  }
+
+  /// Drops dimensions of extent 1 and joins neighbours that every access walks through as one.
+  constexpr int collapse(const aval& domain, std::int64_t (&extents)[max_rank], std::size_t first) {
+    int rank = 0;
+    for (int d = 0; d < domain.rank; ++d) {
+      if (domain.dims[d].extent == 1) continue;
+      bool joins = rank > 0;
+      for (std::size_t i = first; joins && i < out.accesses.size(); ++i)
+        joins = out.accesses[i].strides[rank - 1] == out.accesses[i].strides[d] * domain.dims[d].extent;
+      if (!joins) extents[rank++] = 1;
+      extents[rank - 1] *= domain.dims[d].extent;
+      for (std::size_t i = first; i < out.accesses.size(); ++i) out.accesses[i].strides[rank - 1] = out.accesses[i].strides[d];
+    }
+    for (std::size_t i = first; i < out.accesses.size(); ++i)
+      for (int d = rank; d < max_rank; ++d) out.accesses[i].strides[d] = 0;
+    return rank;
+  }
+
+  static constexpr graph::source_mode mode_of(const graph::access& a, int rank) {
+    const std::int64_t inner = rank > 0 ? a.strides[rank - 1] : 0;
+    if (a.buffer < 0) return inner == 0 ? graph::source_mode::count_repeated : graph::source_mode::count;
+    return inner == 0 ? graph::source_mode::repeated : inner == 1 ? graph::source_mode::contiguous : graph::source_mode::strided;
+  }
+
+  constexpr void put(int w) { out.words.push_back({w}); }
+
+  /// One fused step. Its instruction list is: lanes, counts of sources, instructions and results; a (dtype, mode) a
+  /// source; an (operation, dtype, operand dtype, three registers) an instruction; a (dtype, register) a result.
+  /// Registers number sources first, then instructions.
+  constexpr void fused_step(int number, const graph::list<int>& members) {
+    const aval& domain = g.type(members[0]);
+    graph::step s;
+    s.varying = domain.varying;
+    s.first = static_cast<int>(out.accesses.size());
+    graph::list<int> source_node;
+    graph::list<int> registers(static_cast<std::size_t>(3) * members.size(), -1);
+    graph::list<dtype> source_type;
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      const graph::node& n = g.at(members[m]);
+      for (int k = 0; k < n.operand_count(); ++k) {
+        const int operand = n.operands[k];
+        if (f.unit_of[static_cast<std::size_t>(operand)] == number) {
+          const auto made = std::find(members.begin(), members.end(), operand) - members.begin();
+          registers[3 * m + static_cast<std::size_t>(k)] = 1000 + static_cast<int>(made);
+          continue;
+        }
+        auto known = static_cast<std::size_t>(std::find(source_node.begin(), source_node.end(), operand) - source_node.begin());
+        if (known == source_node.size()) {
+          source_node.push_back(operand);
+          source_type.push_back(g.type(operand).type);
+          out.accesses.push_back(access_of(operand, domain));
+        }
+        registers[3 * m + static_cast<std::size_t>(k)] = static_cast<int>(known);
+      }
+      const bool counted = n.code != op::copy && n.code != op::convert && n.code != op::stop_gradient;
+      (about(n.code).transcendental ? s.transcendentals : s.flops) += counted ? n.type.size() : 0;
+    }
+    s.sources = static_cast<int>(source_node.size());
+    for (int id : members) {
+      if (!needed_later[static_cast<std::size_t>(id)]) continue;
+      out.accesses.push_back(access_of(id, domain));
+      ++s.results;
+    }
+    s.rank = collapse(domain, s.sizes, static_cast<std::size_t>(s.first));
+    s.code = write_code(members, registers, source_type, s, f.units[static_cast<std::size_t>(number)].lanes);
+    add_step(s);
+  }
+
+  /// Appends the instruction list, or finds the equal one that is already there.
+  constexpr int write_code(const graph::list<int>& members, const graph::list<int>& registers,
+                           const graph::list<dtype>& source_type, const graph::step& s, int lanes) {
+    const int first = static_cast<int>(out.words.size());
+    put(lanes), put(s.sources), put(static_cast<int>(members.size())), put(s.results);
+    for (int i = 0; i < s.sources; ++i) {
+      put(static_cast<int>(source_type[static_cast<std::size_t>(i)]));
+      put(static_cast<int>(mode_of(out.accesses[static_cast<std::size_t>(s.first + i)], s.rank)));
+    }
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      const graph::node& n = g.at(members[m]);
+      put(static_cast<int>(n.code)), put(static_cast<int>(n.type.type));
+      put(static_cast<int>(g.type(n.operands[n.code == op::select ? 1 : 0]).type));
+      for (std::size_t k = 0; k < 3; ++k) {
+        const int r = registers[3 * m + k];
+        put(r >= 1000 ? s.sources + r - 1000 : r);
+      }
+    }
+    for (std::size_t m = 0; m < members.size(); ++m)
+      if (needed_later[static_cast<std::size_t>(members[m])])
+        put(static_cast<int>(g.type(members[m]).type)), put(s.sources + static_cast<int>(m));
+    const int count = static_cast<int>(out.words.size()) - first;
+    for (std::size_t c = 0; c < out.codes.size(); ++c) {
+      bool equal = out.codes[c].count == count;
+      for (int i = 0; equal && i < count; ++i)
+        equal = out.words[static_cast<std::size_t>(out.codes[c].first + i)].value == out.words[static_cast<std::size_t>(first + i)].value;
+      if (!equal) continue;
+      out.words.resize(static_cast<std::size_t>(first));
+      return static_cast<int>(c);
+    }
+    out.codes.push_back({first, count});
+    return static_cast<int>(out.codes.size()) - 1;
+  }
+
+  /// Appends a step and counts the bytes it moves on a device.
+  constexpr void add_step(graph::step& s) {
+    for (int i = 0; i < s.sources + s.results; ++i)
+      if (const int b = out.accesses[static_cast<std::size_t>(s.first + i)].buffer; b >= 0)
+        s.bytes += out.buffers[static_cast<std::size_t>(b)].bytes;
+    out.steps.push_back(s);
+  }
+
+  constexpr graph::step plain_step(graph::step_kind kind, int id) {
+    graph::step s;
+    s.kind = kind;
+    s.varying = g.type(id).varying;
+    s.first = static_cast<int>(out.accesses.size());
+    const graph::node& n = g.at(id);
+    s.sources = n.operand_count();
+    s.results = 1;
+    for (int k = 0; k < s.sources; ++k) out.accesses.push_back({buffer(n.operands[k])});
+    out.accesses.push_back({buffer(id)});
+    return s;
+  }
+
+  static constexpr std::int64_t extent_of(const aval& type, sharding::dim_list dims) {
+    std::int64_t n = 1;
+    for (int i = 0; i < sharding::dim_count(dims); ++i) n *= type.dims[sharding::dim_at(dims, i)].extent;
+    return n;
+  }
+
+  constexpr void dot_step(int id) {
+    graph::step s = plain_step(graph::step_kind::dot, id);
+    const graph::node& n = g.at(id);
+    const sharding::dot_dims dims = graph::dot_dims_of(n);
+    const aval& lhs = g.type(n.operands[0]);
+    const aval& rhs = g.type(n.operands[1]);
+    s.sizes[0] = extent_of(lhs, sharding::free_dims(lhs.rank, dims.lhs_contracting, dims.lhs_batch));
+    s.sizes[1] = extent_of(rhs, sharding::free_dims(rhs.rank, dims.rhs_contracting, dims.rhs_batch));
+    s.sizes[2] = extent_of(lhs, dims.lhs_contracting);
+    s.sizes[3] = extent_of(lhs, dims.lhs_batch);
+    s.sizes[4] = layout_of(lhs.rank, dims.lhs_contracting, dims.lhs_batch).contracting_first;
+    const dot_operand_layout right = layout_of(rhs.rank, dims.rhs_contracting, dims.rhs_batch);
+    s.sizes[5] = !right.contracting_first && rhs.rank > sharding::dim_count(dims.rhs_batch) + sharding::dim_count(dims.rhs_contracting);
+    s.flops = 2 * s.sizes[0] * s.sizes[1] * s.sizes[2] * s.sizes[3];
+    add_step(s);
+  }
+
+  /// Extents before, of, and after a run of dimensions.
+  static constexpr void around(const aval& type, int first, int last, std::int64_t (&sizes)[max_rank], int at) {
+    sizes[at] = sizes[at + 1] = sizes[at + 2] = 1;
+    for (int d = 0; d < type.rank; ++d) sizes[at + (d < first ? 0 : d <= last ? 1 : 2)] *= type.dims[d].extent;
+  }
+
+  constexpr void reduce_step(int id) {
+    graph::step s = plain_step(graph::step_kind::reduce, id);
+    const graph::node& n = g.at(id);
+    int first = 0;
+    while (!(n.attribute[0] & (1U << first))) ++first;
+    int last = first;
+    while (n.attribute[0] & (1U << (last + 1))) ++last;
+    s.sizes[0] = static_cast<std::int64_t>(combine_of(n.code));
+    around(g.type(n.operands[0]), first, last, s.sizes, 1);
+    s.flops = g.type(n.operands[0]).size();
+    add_step(s);
+  }
+
+  constexpr void rows_step(int id, graph::step_kind kind, int flops_an_element) {
+    graph::step s = plain_step(kind, id);
+    const aval& type = g.type(id);
+    s.sizes[1] = type.dims[type.rank - 1].extent;
+    s.sizes[0] = s.sizes[1] == 0 ? 0 : type.size() / s.sizes[1];
+    s.flops = flops_an_element * type.size();
+    s.transcendentals = about(g.at(id).code).transcendental ? type.size() : 0;
+    add_step(s);
+  }
+
+  constexpr void check_step(int id) {
+    graph::step s;
+    s.kind = graph::step_kind::check_range;
+    s.varying = g.type(id).varying;
+    s.first = static_cast<int>(out.accesses.size());
+    s.sources = 1;
+    s.sizes[0] = static_cast<std::int64_t>(g.at(id).attribute[0]);
+    s.sizes[1] = g.type(id).size();
+    out.accesses.push_back({buffer(g.at(id).operands[0])});
+    add_step(s);
+  }
+
+  constexpr void all_reduce_step(const graph::list<int>& members) {
+    graph::step s;
+    s.kind = graph::step_kind::all_reduce;
+    s.first = static_cast<int>(out.accesses.size());
+    s.sources = s.results = static_cast<int>(members.size());
+    const auto axes = static_cast<axis_set>(g.at(members[0]).attribute[0]);
+    for (int i = 0; i < g.mesh.rank; ++i)
+      if (axes & bit_of(i)) s.axes = axis_append(s.axes, i);
+    s.sizes[0] = static_cast<std::int64_t>(g.at(members[0]).attribute[1]);
+    for (int id : members) {
+      out.accesses.push_back({buffer(g.at(id).operands[0])});
+      s.bytes += g.type(id).bytes();
+    }
+    for (int id : members) out.accesses.push_back({buffer(id)});
+    out.steps.push_back(s);
+  }
+
+  constexpr void block_step(int id, graph::step_kind kind) {
+    graph::step s = plain_step(kind, id);
+    const graph::node& n = g.at(id);
+    s.axes = static_cast<axis_list>(n.attribute[0]);
+    const auto d = static_cast<int>(n.attribute[1]);
+    around(kind == graph::step_kind::all_gather ? g.type(n.operands[0]) : n.type, d, d, s.sizes, 0);
+    s.sizes[3] = static_cast<std::int64_t>(n.attribute[2]);
+    s.bytes = g.type(n.operands[0]).bytes();
+    out.steps.push_back(s);
+  }
+
+  constexpr void unit_step(int number, const graph::list<int>& members) {
+    const int id = members[0];
+    switch (g.at(id).code) {
+      case op::dot: return dot_step(id);
+      case op::reduce_sum:
+      case op::reduce_max:
+      case op::reduce_min: return reduce_step(id);
+      case op::softmax: return rows_step(id, graph::step_kind::softmax, 4);
+      case op::log_softmax: return rows_step(id, graph::step_kind::log_softmax, 4);
+      case op::softmax_grad: return rows_step(id, graph::step_kind::softmax_grad, 4);
+      case op::log_softmax_grad: return rows_step(id, graph::step_kind::log_softmax_grad, 3);
+      case op::check_range: return check_step(id);
+      case op::all_reduce: return all_reduce_step(members);
+      case op::all_gather: return block_step(id, graph::step_kind::all_gather);
+      case op::reduce_scatter: return block_step(id, graph::step_kind::reduce_scatter);
+      default: return fused_step(number, members);
+    }
+  }
+
+  /// All steps, in the order of the units.
+  constexpr void lower_units() {
+    graph::list<int> first(f.units.size() + 1, 0);
+    for (int u : f.unit_of)
+      if (u >= 0) ++first[static_cast<std::size_t>(u) + 1];
+    for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+    graph::list<int> ordered(static_cast<std::size_t>(first.back()));
+    graph::list<int> next = first;
+    for (int i = 0; i < g.size(); ++i)
+      if (const int u = f.unit_of[static_cast<std::size_t>(i)]; u >= 0)
+        ordered[static_cast<std::size_t>(next[static_cast<std::size_t>(u)]++)] = i;
+    for (std::size_t u = 0; u < f.units.size(); ++u) {
+      const graph::list<int> members(ordered.begin() + first[u], ordered.begin() + first[u + 1]);
+      unit_step(static_cast<int>(u), members);
+    }
+  }
+};
+
+/// When each buffer is first written and last read, in steps.
+struct lifetimes {
+  graph::list<int> born{};
+  graph::list<int> dies{};
+
+  constexpr explicit lifetimes(const graph::program& p) : born(p.buffers.size(), -1), dies(p.buffers.size(), -1) {
+    for (std::size_t i = 0; i < p.steps.size(); ++i) {
+      const graph::step& s = p.steps[i];
+      for (int a = s.first; a < s.first + s.sources + s.results; ++a) {
+        const int b = p.accesses[static_cast<std::size_t>(a)].buffer;
+        if (b < 0) continue;
+        if (born[static_cast<std::size_t>(b)] < 0) born[static_cast<std::size_t>(b)] = static_cast<int>(i);
+        dies[static_cast<std::size_t>(b)] = static_cast<int>(i);
+      }
+    }
+  }
+};
+
+/// Whether step `s` reads `b` only element by element, just where it writes its results, so that a result may take over
+/// the memory.
+constexpr bool reads_in_place(const graph::program& p, const graph::step& s, int b) {
+  if (s.kind == graph::step_kind::all_reduce || s.kind == graph::step_kind::softmax || s.kind == graph::step_kind::log_softmax) return true;
+  if (s.kind != graph::step_kind::fused) return false;
+  for (int a = s.first; a < s.first + s.sources; ++a) {
+    const graph::access& read = p.accesses[static_cast<std::size_t>(a)];
+    if (read.buffer != b) continue;
+    std::int64_t stride = 1;
+    for (int d = s.rank - 1; d >= 0; --d) {
+      if (read.strides[d] != stride) return false;
+      stride *= s.sizes[d];
+    }
+    if (read.slice_axes != 0) return false;
+  }
+  return true;
+}
+
+/// Results that take over an argument's memory are written there by the step that makes them, if by then nobody else
+/// reads the argument and no check can still fail; otherwise a last step copies them.
+constexpr void place_results(const graph::graph& g, graph::program& p, const graph::list<int>& buffer_of) {
+  const lifetimes lives(p);
+  int last_check = -1;
+  for (std::size_t i = 0; i < p.steps.size(); ++i)
+    if (p.steps[i].kind == graph::step_kind::check_range) last_check = static_cast<int>(i);
+  graph::list<graph::step> copies;
+  for (std::size_t o = 0; o < g.outputs.size(); ++o) {
+    const int made = buffer_of[static_cast<std::size_t>(g.outputs[o].node)];
+    graph::buffer& b = p.buffers[static_cast<std::size_t>(made)];
+    if (g.outputs[o].alias < 0) {
+      b.where = graph::space::result;
+      b.place = static_cast<std::int64_t>(o);
+      p.results[o].buffer = made;
+      continue;
+    }
+    const int argument = p.arguments[static_cast<std::size_t>(g.outputs[o].alias)].buffer;
+    const int birth = lives.born[static_cast<std::size_t>(made)];
+    const int last_read = lives.dies[static_cast<std::size_t>(argument)];
+    const bool free = last_read < birth || (last_read == birth && reads_in_place(p, p.steps[static_cast<std::size_t>(birth)], argument));
+    if (free && birth > last_check) {
+      b.where = graph::space::argument;
+      b.place = g.outputs[o].alias;
+    } else {
+      graph::step s;
+      s.kind = graph::step_kind::copy_out;
+      s.varying = b.varying;
+      s.first = static_cast<int>(p.accesses.size());
+      s.sources = s.results = 1;
+      s.bytes = 2 * b.bytes;
+      p.accesses.push_back({made});
+      p.accesses.push_back({argument});
+      copies.push_back(s);
+    }
+    p.results[o].buffer = argument;
+  }
+  for (const graph::step& s : copies) p.steps.push_back(s);
+}
+
+/// A temporary that dies in the very step that makes a result of its size, read in place: the result takes it over.
+/// `heir[b]` is the buffer that lies where `b` lay, `root[b]` the first of its line.
+struct inheritance {
+  graph::list<int> root{};
+  graph::list<int> dies{};
+
+  constexpr inheritance(const graph::program& p, const lifetimes& lives) : dies(lives.dies) {
+    for (std::size_t b = 0; b < p.buffers.size(); ++b) root.push_back(static_cast<int>(b));
+    for (std::size_t i = 0; i < p.steps.size(); ++i) {
+      const graph::step& s = p.steps[i];
+      graph::list<int> given;
+      for (int r = s.first + s.sources; r < s.first + s.sources + s.results; ++r) {
+        const int to = p.accesses[static_cast<std::size_t>(r)].buffer;
+        if (!is_temporary(p, to) || lives.born[static_cast<std::size_t>(to)] != static_cast<int>(i)) continue;
+        for (int a = s.first; a < s.first + s.sources; ++a) {
+          const int from = p.accesses[static_cast<std::size_t>(a)].buffer;
+          const bool paired = s.kind != graph::step_kind::all_reduce || a - s.first == r - s.first - s.sources;
+          if (!paired || !is_temporary(p, from) || lives.dies[static_cast<std::size_t>(from)] != static_cast<int>(i)) continue;
+          if (std::find(given.begin(), given.end(), from) != given.end() || !reads_in_place(p, s, from)) continue;
+          if (p.buffers[static_cast<std::size_t>(from)].bytes != p.buffers[static_cast<std::size_t>(to)].bytes) continue;
+          if (s.kind != graph::step_kind::all_reduce &&
+              p.buffers[static_cast<std::size_t>(from)].varying != p.buffers[static_cast<std::size_t>(to)].varying)
+            continue;
+          given.push_back(from);
+          const int line = root[static_cast<std::size_t>(from)];
+          root[static_cast<std::size_t>(to)] = line;
+          dies[static_cast<std::size_t>(line)] = lives.dies[static_cast<std::size_t>(to)];
+          break;
+        }
+      }
+    }
+  }
+
+  static constexpr bool is_temporary(const graph::program& p, int b) {
+    return b >= 0 && p.buffers[static_cast<std::size_t>(b)].where == graph::space::temporary;
+  }
+};
+
+/// Offsets for all temporaries: largest first, each at the lowest place that is free during its life. Returns the size
+/// of the arena.
+constexpr std::int64_t place_temporaries(graph::program& p) {
+  const lifetimes lives(p);
+  const inheritance lines(p, lives);
+  graph::list<int> order;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    if (inheritance::is_temporary(p, static_cast<int>(b)) && lines.root[b] == static_cast<int>(b) && lives.born[b] >= 0) order.push_back(static_cast<int>(b));
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    const std::int64_t left = p.buffers[static_cast<std::size_t>(a)].bytes;
+    const std::int64_t right = p.buffers[static_cast<std::size_t>(b)].bytes;
+    return left != right ? left > right : a < b;
+  });
+  graph::list<int> placed;  // by offset
+  std::int64_t total = 0;
+  for (int b : order) {
+    std::int64_t offset = 0;
+    const std::int64_t bytes = aligned(p.buffers[static_cast<std::size_t>(b)].bytes);
+    for (int other : placed) {
+      const auto o = static_cast<std::size_t>(other);
+      const bool together = lives.born[o] <= lines.dies[static_cast<std::size_t>(b)] && lives.born[static_cast<std::size_t>(b)] <= lines.dies[o];
+      if (!together) continue;
+      if (offset + bytes <= p.buffers[o].place) break;
+      const std::int64_t end = p.buffers[o].place + aligned(p.buffers[o].bytes);
+      offset = end > offset ? end : offset;
+    }
+    p.buffers[static_cast<std::size_t>(b)].place = offset;
+    total = offset + bytes > total ? offset + bytes : total;
+    const auto after = std::find_if(placed.begin(), placed.end(), [&](int other) { return p.buffers[static_cast<std::size_t>(other)].place > offset; });
+    placed.insert(after, b);
+  }
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    if (inheritance::is_temporary(p, static_cast<int>(b)))
+      p.buffers[b].place = p.buffers[static_cast<std::size_t>(lines.root[b])].place;
+  return total;
+}
+
+/// The program of a device, with its memory. `global` has the types of arguments and results as users know them.
+constexpr graph::program plan(const graph::graph& global, const graph::graph& local) {
+  const fusion f = fuse(local);
+  lowering pass(local, f);
+  for (std::size_t i = 0; i < local.parameters.size(); ++i) {
+    const int id = local.parameters[i];
+    const int b = pass.add_buffer(graph::space::argument, static_cast<std::int64_t>(i), local.type(id));
+    pass.buffer_of[static_cast<std::size_t>(id)] = b;
+    pass.out.arguments.push_back({global.type(global.parameters[i]), b, -1});
+  }
+  for (const graph::output& o : global.outputs) pass.out.results.push_back({global.type(o.node), -1, o.alias});
+  pass.mark_needed();
+  pass.lower_units();
+  place_results(local, pass.out, pass.buffer_of);
+  pass.out.temporary_bytes = place_temporaries(pass.out);
+  return pass.out;
+}
+
+/// All passes from a trace to a plan.
+constexpr graph::program lower(const graph::graph& trace) {
+  const graph::graph global = simplify(trace);
+  return plan(global, combine_all_reduces(materialise(partition(global))));
+}
+
+}  // namespace tessera::transform

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph to smaller graph: equal nodes become one, identities and unused nodes vanish.
+#pragma once
+
+#include <tessera/graph/graph.hpp>
+
+#include <bit>
+
+namespace tessera::transform {
+
+using graph::op;
+
+constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
+  return hash * 0xff51afd7ed558ccdULL;
+}
+
+constexpr std::uint64_t hash_of(const graph::node& n) {
+  std::uint64_t hash = mix(static_cast<std::uint64_t>(n.code), static_cast<std::uint64_t>(n.type.type));
+  for (int operand : n.operands) hash = mix(hash, static_cast<std::uint64_t>(operand + 1));
+  for (std::uint64_t a : n.attribute) hash = mix(hash, a);
+  hash = mix(hash, std::bit_cast<std::uint64_t>(n.value));
+  for (int i = 0; i < n.type.rank; ++i) {
+    hash = mix(hash, static_cast<std::uint64_t>(n.type.dims[i].extent));
+    hash = mix(hash, n.type.dims[i].axes);
+  }
+  return mix(hash, n.type.varying);
+}
+
+/// Whether the node only passes its operand on.
+constexpr bool is_identity(const graph::graph& g, const graph::node& n) {
+  if (n.code == op::stop_gradient) return true;
+  if (n.code == op::reshape || n.code == op::reshard || n.code == op::convert) return n.type == g.type(n.operands[0]);
+  return false;
+}
+
+/// A reshape of a reshape is one reshape.
+constexpr void skip_inner_reshape(const graph::graph& g, graph::node& n) {
+  if (n.code == op::reshape && g.at(n.operands[0]).code == op::reshape) n.operands[0] = g.at(n.operands[0]).operands[0];
+}
+
+/// Which nodes an output, or a check, depends on.
+constexpr graph::list<char> used_nodes(const graph::graph& g) {
+  graph::list<char> used(g.nodes.size(), 0);
+  for (const graph::output& out : g.outputs) used[static_cast<std::size_t>(out.node)] = 1;
+  for (int p : g.parameters) used[static_cast<std::size_t>(p)] = 1;
+  for (int i = g.size() - 1; i >= 0; --i) {
+    if (is(g.at(i).code, graph::op_kind::check)) used[static_cast<std::size_t>(i)] = 1;
+    if (!used[static_cast<std::size_t>(i)]) continue;
+    for (int k = 0; k < g.at(i).operand_count(); ++k) used[static_cast<std::size_t>(g.at(i).operands[k])] = 1;
+  }
+  return used;
+}
+
+/// Dead code elimination: what neither an output nor a check needs is dropped. Parameters stay.
+constexpr graph::graph eliminate_dead(const graph::graph& g) {
+  const graph::list<char> used = used_nodes(g);
+  graph::list<int> place(g.nodes.size(), -1);
+  graph::graph result;
+  result.mesh = g.mesh;
+  for (int i = 0; i < g.size(); ++i) {
+    if (!used[static_cast<std::size_t>(i)]) continue;
+    graph::node n = g.at(i);
+    for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
+    place[static_cast<std::size_t>(i)] = result.add(n);
+    if (n.code == op::parameter) result.parameters.push_back(result.size() - 1);
+  }
+  for (const graph::output& out : g.outputs) result.outputs.push_back({place[static_cast<std::size_t>(out.node)], out.alias});
+  return result;
+}
+
+/// Common subexpression elimination, and identities replaced by what they pass on. One hash look-up a node.
+constexpr graph::graph merge_equal(const graph::graph& g) {
+  std::size_t slots = 16;
+  while (slots < 2 * g.nodes.size()) slots *= 2;
+  graph::list<int> table(slots, -1);
+  graph::list<int> place(g.nodes.size(), -1);
+  graph::graph result;
+  result.mesh = g.mesh;
+  for (int i = 0; i < g.size(); ++i) {
+    graph::node n = g.at(i);
+    for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
+    skip_inner_reshape(result, n);
+    if (is_identity(result, n)) {
+      place[static_cast<std::size_t>(i)] = n.operands[0];
+      continue;
+    }
+    std::size_t slot = hash_of(n) & (slots - 1);
+    while (table[slot] >= 0 && !(result.at(table[slot]) == n)) slot = (slot + 1) & (slots - 1);
+    if (table[slot] < 0) {
+      table[slot] = result.add(n);
+      if (n.code == op::parameter) result.parameters.push_back(result.size() - 1);
+    }
+    place[static_cast<std::size_t>(i)] = table[slot];
+  }
+  for (const graph::output& out : g.outputs) result.outputs.push_back({place[static_cast<std::size_t>(out.node)], out.alias});
+  return result;
+}
+
+/// Both, dead code first so that it is not looked at.
+constexpr graph::graph simplify(const graph::graph& g) { return eliminate_dead(merge_equal(eliminate_dead(g))); }
+
+}  // namespace tessera::transform
