@@ -6,6 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failures=0
+unset TESSERA_PRESET CXX CMAKE_GENERATOR
 
 # expect <exit code> <text its output contains> <command...>
 expect() {
