@@ -115,13 +115,9 @@ class gemm_run {
     }
   }
 
-  /// All rows of the region times one packed block of B.
+  /// All rows of the strip times its columns of B, over the steps [start, start + depth) of the depth. B is packed a panel at a
+  /// time, just before its first use, while its place in the first cache is warm.
   void multiply_strip(const gemm_region& strip, std::int64_t start, std::int64_t depth, T* packed_a, T* packed_b) const {
-    for (std::int64_t q = strip.column_begin; q < strip.column_end; ++q) {
-      const std::int64_t columns = std::min(tile_columns<T>, p_.n - q * tile_columns<T>);
-      pack_steps([this](std::int64_t group) { return b(group); }, strip.batch, q * tile_columns<T>, columns, start, depth,
-                 packed_b + (q - strip.column_begin) * depth * tile_columns<T>, ceil_div(columns, width<T>) * width<T>);
-    }
     const std::int64_t panels = strip.row_end - strip.row_begin;
     const std::int64_t at_once = (packed_a_size<T> - width<T>) / (depth * tile_rows<T>);
     const std::int64_t row_blocks = ceil_div(panels, at_once);
@@ -129,35 +125,44 @@ class gemm_run {
       gemm_region block = strip;
       block.row_begin = strip.row_begin + part(panels, row_blocks, i);
       block.row_end = strip.row_begin + part(panels, row_blocks, i + 1);
-      pack_block(block, start, depth, packed_a);
-      multiply_block(block, start, depth, packed_a, packed_b);
+      pack_rows_of_a(block, start, depth, packed_a);
+      for (std::int64_t q = strip.column_begin; q < strip.column_end; ++q) {
+        const std::int64_t slot = row_blocks == 1 ? 0 : q - strip.column_begin;
+        T* const panel = packed_b + slot * depth * tile_columns<T>;
+        if (i == 0) pack_panel_of_b(strip.batch, q, start, depth, panel);
+        multiply_panel(block, q, start, depth, packed_a, panel);
+      }
     }
   }
 
-  void pack_block(const gemm_region& block, std::int64_t start, std::int64_t depth, T* packed_a) const {
+  std::int64_t panel_columns(std::int64_t q) const { return std::min(tile_columns<T>, p_.n - q * tile_columns<T>); }
+  static std::int64_t padded(std::int64_t columns) { return ceil_div(columns, width<T>) * width<T>; }
+
+  void pack_panel_of_b(std::int64_t group, std::int64_t q, std::int64_t start, std::int64_t depth, T* panel) const {
+    const std::int64_t columns = panel_columns(q);
+    pack_steps([this](std::int64_t g) { return b(g); }, group, q * tile_columns<T>, columns, start, depth, panel,
+               padded(columns));
+  }
+
+  void pack_rows_of_a(const gemm_region& block, std::int64_t start, std::int64_t depth, T* packed_a) const {
     for (std::int64_t r = block.row_begin; r < block.row_end; ++r) {
       const std::int64_t row = panel_row(r % panels_);
       const std::int64_t rows = panel_row(r % panels_ + 1) - row;
-      pack_steps([this](std::int64_t group) { return a(group); }, block.batch + r / panels_, row, rows, start, depth,
+      pack_steps([this](std::int64_t g) { return a(g); }, block.batch + r / panels_, row, rows, start, depth,
                  packed_a + (r - block.row_begin) * depth * tile_rows<T>, rows);
     }
   }
 
-  void multiply_block(const gemm_region& block, std::int64_t start, std::int64_t depth, const T* packed_a,
-                      const T* packed_b) const {
+  void multiply_panel(const gemm_region& block, std::int64_t q, std::int64_t start, std::int64_t depth, const T* packed_a,
+                      const T* panel) const {
     const bool accumulate = p_.accumulate || start > 0;
-    for (std::int64_t q = block.column_begin; q < block.column_end; ++q) {
-      const std::int64_t column = q * tile_columns<T>;
-      const std::int64_t columns = std::min(tile_columns<T>, p_.n - column);
-      const T* const panel_b = packed_b + (q - block.column_begin) * depth * tile_columns<T>;
-      for (std::int64_t r = block.row_begin; r < block.row_end; ++r) {
-        const std::int64_t row = panel_row(r % panels_);
-        const std::int64_t rows = panel_row(r % panels_ + 1) - row;
-        const T* const panel_a = packed_a + (r - block.row_begin) * depth * tile_rows<T>;
-        T* const c = p_.c + (block.batch + r / panels_) * p_.c_stride + row * p_.ldc + column;
-        gemm_tile_any(rows, columns, depth, panel_a, rows, panel_b, ceil_div(columns, width<T>) * width<T>, c, p_.ldc,
-                      accumulate);
-      }
+    const std::int64_t columns = panel_columns(q);
+    for (std::int64_t r = block.row_begin; r < block.row_end; ++r) {
+      const std::int64_t row = panel_row(r % panels_);
+      const std::int64_t rows = panel_row(r % panels_ + 1) - row;
+      T* const c = p_.c + (block.batch + r / panels_) * p_.c_stride + row * p_.ldc + q * tile_columns<T>;
+      gemm_tile_any(rows, columns, depth, packed_a + (r - block.row_begin) * depth * tile_rows<T>, rows, panel,
+                    padded(columns), c, p_.ldc, accumulate);
     }
   }
 

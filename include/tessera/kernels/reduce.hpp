@@ -40,8 +40,8 @@ struct add {
   }
 };
 
-/// The larger (Max) or smaller of two, NaN if either is: a vector unit's own max drops a NaN on one side. (Not b != b: on AVX and AVX-512
-/// that is false for NaN in xsimd 8.1.)
+/// The larger (Max) or smaller of two, NaN if either is: a vector unit's own max drops a NaN on one side. In xsimd 8.1 only isnan
+/// finds it: b != b is false for NaN on AVX and AVX-512.
 template <class T, bool Max>
 struct extreme {
   T identity;
