@@ -47,8 +47,13 @@ template <>
 struct storage_of<u32> : std::type_identity<std::uint32_t> {};
 template <>
 struct storage_of<bool_> : std::type_identity<bool> {};
+template <>
+struct storage_of<bf16> : std::type_identity<std::uint16_t> {};
+template <>
+struct storage_of<f16> : std::type_identity<std::uint16_t> {};
 
-/// The C++ type of one element: float, double, std::int32_t, std::uint32_t or bool.
+/// The C++ type of one element: float, double, std::int32_t, std::uint32_t, bool; 16-bit
+/// types are kept as their bits.
 template <dtype D>
 using storage_t = typename storage_of<D>::type;
 

@@ -69,6 +69,8 @@
   X(grad_not_float, "tessera: value_and_grad: the loss is not floating-point; convert it with astype<f32>")          \
   X(grad_nothing, "tessera: value_and_grad: the first argument has no parameters; pass a module or a float tensor")  \
   X(grad_aux, "tessera: value_and_grad: has_aux needs a pair; return std::pair(loss, aux)")                          \
+  X(variable_assign,                                                                                                 \
+    "tessera: variable: the new value has another dtype, shape or sharding; convert, reshape or reshard it first")   \
   X(optimizer_wrt, "tessera: optimizer: nothing says what it updates; write optimizer<param>(model, ...)")           \
   X(optimizer_gradients, "tessera: optimizer: the gradients belong to another model; pass those of this model")      \
   X(linear_features, "tessera: linear: the input's last extent is not in_features; make the layers chain")           \

@@ -39,7 +39,7 @@ struct cut_reader<cut<Names...>> {
   static constexpr void read(spec_value& spec, const mesh_value& mesh) {
     if (spec.rank < max_rank) {
       axis_list list = 0;
-      const auto add = [&](std::string_view name) {
+      [[maybe_unused]] const auto add = [&](std::string_view name) {
         const int found = mesh.find(name);
         if (found < 0) spec.unknown = {spec.rank, name};
         else list = axis_append(list, found);
@@ -90,6 +90,33 @@ constexpr ruling with_spec(aval a, const spec_value& spec, const mesh_value& mes
   for (int i = 0; i < a.rank; ++i) a.dims[i].axes = i < spec.rank ? spec.dims[i] : 0;
   return check_cuts(a, mesh);
 }
+
+template <class Mesh, int Axis>
+constexpr auto axis_name() {
+  constexpr std::string_view name = Mesh::value.name(Axis);
+  text<name.size() + 1> result;
+  for (std::size_t i = 0; i < name.size(); ++i) result.chars[i] = name[i];
+  result.chars[name.size()] = '\0';
+  return result;
+}
+
+template <axis_list List, class Mesh>
+constexpr auto cut_type() {
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    return cut<axis_name<Mesh, axis_at(List, static_cast<int>(I))>()...>{};
+  }(std::make_index_sequence<static_cast<std::size_t>(axis_count(List))>{});
+}
+
+template <aval Type, class Mesh>
+constexpr auto spec_type_of() {
+  return []<std::size_t... D>(std::index_sequence<D...>) {
+    return typename strip_uncut<partition_spec<>, decltype(cut_type<Type.dims[D].axes, Mesh>())...>::type{};
+  }(std::make_index_sequence<static_cast<std::size_t>(Type.rank)>{});
+}
+
+/// The PartitionSpec type of an abstract value.
+template <aval Type, class Mesh>
+using spec_type = decltype(spec_type_of<Type, Mesh>());
 
 template <dtype D, class Shape>
 constexpr aval plain_aval() {

@@ -129,16 +129,18 @@ constexpr std::array<std::int64_t, Size> first_words(const packed<Capacity>& fro
   return words;
 }
 
-/// What Make() gives, packed into an array of exactly its size. Make runs once, or twice if it needs more than a guess.
-template <auto Make>
+/// What Source::run() gives, packed into an array of exactly its size. It runs once, or twice if it needs more than a guess.
+template <class Source>
 struct packed_constant {
   static constexpr std::size_t guess = 24576;
-  static constexpr packed<guess> roomy = pack<guess>(Make());
+  static constexpr packed<guess> roomy = pack<guess>(Source::run());
   static constexpr std::size_t size = static_cast<std::size_t>(roomy.total);
-  static constexpr std::array<std::int64_t, size> words = [] {
+
+  static constexpr std::array<std::int64_t, size> shrink() {
     if constexpr (size <= guess) return first_words<size>(roomy);
-    else return first_words<size>(pack<size>(Make()));
-  }();
+    else return first_words<size>(pack<size>(Source::run()));
+  }
+  static constexpr std::array<std::int64_t, size> words = shrink();
 };
 
 }  // namespace tessera::graph

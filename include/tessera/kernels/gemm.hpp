@@ -99,6 +99,9 @@ class gemm_run {
   }
 
  private:
+  /// Up to this many panels of rows, packing B costs more than reading it where it is.
+  static constexpr std::int64_t few_panels = 4;
+
   gemm_operand<T> a(std::int64_t group) const { return {p_.a + group * p_.a_stride, p_.lda, p_.m, p_.a_transposed}; }
   gemm_operand<T> b(std::int64_t group) const { return {p_.b + group * p_.b_stride, p_.ldb, p_.n, !p_.b_transposed}; }
   std::int64_t panel_row(std::int64_t panel) const { return part(p_.m, panels_, panel); }
@@ -129,10 +132,20 @@ class gemm_run {
       for (std::int64_t q = strip.column_begin; q < strip.column_end; ++q) {
         const std::int64_t slot = row_blocks == 1 ? 0 : q - strip.column_begin;
         T* const panel = packed_b + slot * depth * tile_columns<T>;
+        if (panels <= few_panels && readable_in_place(q)) {
+          multiply_panel(block, q, start, depth, packed_a, b(strip.batch).at(q * tile_columns<T>, start), p_.ldb);
+          continue;
+        }
         if (i == 0) pack_panel_of_b(strip.batch, q, start, depth, panel);
-        multiply_panel(block, q, start, depth, packed_a, panel);
+        multiply_panel(block, q, start, depth, packed_a, panel, padded(panel_columns(q)));
       }
     }
+  }
+
+  /// B needs no packing for few rows if its own rows are short: longer ones share cache sets and span pages.
+  bool readable_in_place(std::int64_t q) const {
+    constexpr std::int64_t short_row = 1024 / static_cast<std::int64_t>(sizeof(T));
+    return !p_.b_transposed && p_.ldb <= short_row && depth_groups_ == 1 && panel_columns(q) == tile_columns<T>;
   }
 
   std::int64_t panel_columns(std::int64_t q) const { return std::min(tile_columns<T>, p_.n - q * tile_columns<T>); }
@@ -154,7 +167,7 @@ class gemm_run {
   }
 
   void multiply_panel(const gemm_region& block, std::int64_t q, std::int64_t start, std::int64_t depth, const T* packed_a,
-                      const T* panel) const {
+                      const T* panel, std::int64_t panel_step) const {
     const bool accumulate = p_.accumulate || start > 0;
     const std::int64_t columns = panel_columns(q);
     for (std::int64_t r = block.row_begin; r < block.row_end; ++r) {
@@ -162,7 +175,7 @@ class gemm_run {
       const std::int64_t rows = panel_row(r % panels_ + 1) - row;
       T* const c = p_.c + (block.batch + r / panels_) * p_.c_stride + row * p_.ldc + q * tile_columns<T>;
       gemm_tile_any(rows, columns, depth, packed_a + (r - block.row_begin) * depth * tile_rows<T>, rows, panel,
-                    padded(columns), c, p_.ldc, accumulate);
+                    panel_step, c, p_.ldc, accumulate);
     }
   }
 

@@ -34,6 +34,33 @@ constexpr bool is_identity(const graph::graph& g, const graph::node& n) {
   return false;
 }
 
+/// `x` as the element type keeps it.
+constexpr double rounded(double x, dtype type) { return type == dtype::f32 ? static_cast<double>(static_cast<float>(x)) : x; }
+
+/// Arithmetic of two floating-point constants is done here, with the rounding that the step would have.
+constexpr void fold_constants(const graph::graph& g, graph::node& n) {
+  if (!is_floating(n.type.type) || n.operand_count() != 2 || !is(n.code, graph::op_kind::elementwise)) return;
+  const graph::node& a = g.at(n.operands[0]);
+  const graph::node& b = g.at(n.operands[1]);
+  if (a.code != op::constant || b.code != op::constant) return;
+  const double x = rounded(a.value, n.type.type);
+  const double y = rounded(b.value, n.type.type);
+  graph::node folded;
+  folded.code = op::constant;
+  folded.type = n.type;
+  switch (n.code) {
+    case op::add: folded.value = rounded(x + y, n.type.type); break;
+    case op::sub: folded.value = rounded(x - y, n.type.type); break;
+    case op::mul: folded.value = rounded(x * y, n.type.type); break;
+    case op::div:
+      if (y == 0) return;
+      folded.value = rounded(x / y, n.type.type);
+      break;
+    default: return;
+  }
+  n = folded;
+}
+
 /// A reshape of a reshape is one reshape.
 constexpr void skip_inner_reshape(const graph::graph& g, graph::node& n) {
   if (n.code == op::reshape && g.at(n.operands[0]).code == op::reshape) n.operands[0] = g.at(n.operands[0]).operands[0];
@@ -81,6 +108,7 @@ constexpr graph::graph merge_equal(const graph::graph& g) {
     graph::node n = g.at(i);
     for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
     skip_inner_reshape(result, n);
+    fold_constants(result, n);
     if (is_identity(result, n)) {
       place[static_cast<std::size_t>(i)] = n.operands[0];
       continue;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures of a program, summed over the list of its steps: collectives, memory, cost.
+#pragma once
+
+#include <tessera/graph/program.hpp>
+
+namespace tessera::analysis {
+
+/// Collectives of one run, and the bytes of their operands on one device.
+struct collective_counts {
+  int all_reduce = 0;
+  int all_gather = 0;
+  int reduce_scatter = 0;
+  int all_to_all = 0;
+  int collective_permute = 0;
+  std::int64_t all_reduce_bytes = 0;
+  std::int64_t all_gather_bytes = 0;
+  std::int64_t reduce_scatter_bytes = 0;
+};
+
+/// Bytes on one device. Results that take over an argument's memory count as alias and as output; temp is what the
+/// program needs beside arguments and results.
+struct memory_figures {
+  std::int64_t argument_size_in_bytes = 0;
+  std::int64_t output_size_in_bytes = 0;
+  std::int64_t alias_size_in_bytes = 0;
+  std::int64_t temp_size_in_bytes = 0;
+};
+
+/// Work of one device. A contraction counts 2 m n k, an elementwise operation or a reduction 1 an element;
+/// transcendental functions are counted apart.
+struct cost_figures {
+  std::int64_t flops = 0;
+  std::int64_t transcendentals = 0;
+  std::int64_t bytes_accessed = 0;
+};
+
+struct summary {
+  collective_counts collectives{};
+  memory_figures memory{};
+  cost_figures cost{};
+};
+
+constexpr void count(collective_counts& counts, const graph::step& s) {
+  if (s.kind == graph::step_kind::all_reduce) ++counts.all_reduce, counts.all_reduce_bytes += s.bytes;
+  if (s.kind == graph::step_kind::all_gather) ++counts.all_gather, counts.all_gather_bytes += s.bytes;
+  if (s.kind == graph::step_kind::reduce_scatter) ++counts.reduce_scatter, counts.reduce_scatter_bytes += s.bytes;
+}
+
+constexpr summary summarise(const graph::program& p, const mesh_value& mesh) {
+  summary result;
+  for (const graph::step& s : p.steps) {
+    count(result.collectives, s);
+    result.cost.flops += s.flops;
+    result.cost.transcendentals += s.transcendentals;
+    if (!graph::is_collective(s.kind)) result.cost.bytes_accessed += s.bytes;
+  }
+  for (const graph::interface_value& a : p.arguments) result.memory.argument_size_in_bytes += local_block(a.type, mesh).bytes();
+  for (const graph::interface_value& r : p.results) {
+    const std::int64_t bytes = local_block(r.type, mesh).bytes();
+    result.memory.output_size_in_bytes += bytes;
+    if (r.alias >= 0) result.memory.alias_size_in_bytes += bytes;
+  }
+  result.memory.temp_size_in_bytes = p.temporary_bytes;
+  return result;
+}
+
+}  // namespace tessera::analysis

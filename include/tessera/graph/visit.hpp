@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walking over the variables of a module: members named by TESSERA_MODULE, arrays and tuples of them, and what walks
+// itself.
+#pragma once
+
+#include <tessera/core/diagnose.hpp>
+#include <tessera/graph/expr.hpp>
+
+#include <boost/hana/at.hpp>
+#include <boost/hana/core/when.hpp>
+#include <boost/hana/fwd/accessors.hpp>
+#include <boost/hana/pair.hpp>
+#include <boost/hana/string.hpp>
+#include <boost/hana/tuple.hpp>
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace tessera {
+
+/// Members a module may have at most, the limit of Hana's own macros; nested modules are the way round.
+inline constexpr int max_module_members = 39;
+
+/// A type whose members TESSERA_MODULE names.
+template <class T>
+concept Module = requires { T::hana_accessors_impl::apply(); };
+
+/// A type that walks over its own variables: `visit_variables(f)`.
+template <class T>
+concept SelfVisiting = requires(T& object) { object.visit_variables([](auto&) {}); };
+
+/// Stops the build unless the type names its members.
+template <class T>
+constexpr bool check_module() {
+  if constexpr (!Module<T> && !SelfVisiting<T>) diagnose<message::module_macro, [] { return text_buffer{}; }>();
+  return true;
+}
+
+template <class T>
+inline constexpr bool is_sequence = false;
+template <class T, std::size_t N>
+inline constexpr bool is_sequence<std::array<T, N>> = true;
+template <class... Ts>
+inline constexpr bool is_sequence<std::tuple<Ts...>> = true;
+
+/// Calls f(variable) for every variable in `object`, members in the order they are named, depth first.
+template <class T, class F>
+constexpr void visit_variables(T& object, F&& f) {
+  using bare = std::remove_const_t<T>;
+  if constexpr (Variable<bare>) {
+    f(object);
+  } else if constexpr (SelfVisiting<T>) {
+    object.visit_variables(f);
+  } else if constexpr (Module<bare>) {
+    constexpr auto accessors = bare::hana_accessors_impl::apply();
+    constexpr std::size_t count = decltype(boost::hana::length(accessors))::value;
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (visit_variables(boost::hana::second(boost::hana::at_c<I>(accessors))(object), f), ...);
+    }(std::make_index_sequence<count>{});
+  } else if constexpr (is_sequence<bare>) {
+    std::apply([&](auto&... elements) { (visit_variables(elements, f), ...); }, object);
+  }
+}
+
+namespace module_detail {
+
+/// Reads a member of any object of a type derived from Struct.
+template <class Member, Member Pointer>
+struct member {
+  template <class Object>
+  constexpr auto& operator()(Object& object) const {
+    return object.*Pointer;
+  }
+};
+
+template <text Name>
+constexpr auto hana_name() {
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    return boost::hana::string_c<Name.chars[I]...>;
+  }(std::make_index_sequence<Name.length>{});
+}
+
+template <class Self, int Count>
+constexpr bool check_members() {
+  if constexpr (Count > max_module_members)
+    diagnose<message::module_members, [] { return text_buffer{} << Count << " members"; }>();
+  return true;
+}
+
+}  // namespace module_detail
+}  // namespace tessera
+
+#define TESSERA_PARENS ()
+#define TESSERA_EXPAND(...) TESSERA_EXPAND3(TESSERA_EXPAND3(TESSERA_EXPAND3(TESSERA_EXPAND3(__VA_ARGS__))))
+#define TESSERA_EXPAND3(...) TESSERA_EXPAND2(TESSERA_EXPAND2(TESSERA_EXPAND2(TESSERA_EXPAND2(__VA_ARGS__))))
+#define TESSERA_EXPAND2(...) TESSERA_EXPAND1(TESSERA_EXPAND1(TESSERA_EXPAND1(TESSERA_EXPAND1(__VA_ARGS__))))
+#define TESSERA_EXPAND1(...) __VA_ARGS__
+#define TESSERA_EACH(f, ...) __VA_OPT__(TESSERA_EXPAND(TESSERA_EACH_NEXT(f, __VA_ARGS__)))
+#define TESSERA_EACH_NEXT(f, first, ...) f(first) __VA_OPT__(, TESSERA_EACH_AGAIN TESSERA_PARENS (f, __VA_ARGS__))
+#define TESSERA_EACH_AGAIN() TESSERA_EACH_NEXT
+#define TESSERA_ONE(name) 1
+#define TESSERA_ACCESSOR(name)                                           \
+  ::boost::hana::make_pair(::tessera::module_detail::hana_name<#name>(), \
+                           ::tessera::module_detail::member<decltype(&Self::name), &Self::name>{})
+
+/// Names the members of a module, inside its struct: `TESSERA_MODULE(mlp, up, down)`. It makes the struct one of
+/// Boost.Hana's; members that are modules, variables, or arrays of them are walked over, others are configuration.
+#define TESSERA_MODULE(type, ...)                                                                        \
+  struct hana_accessors_impl {                                                                           \
+    template <class Self = type>                                                                         \
+    static constexpr auto apply() {                                                                      \
+      constexpr int counted[] = {0 __VA_OPT__(, ) TESSERA_EACH(TESSERA_ONE, __VA_ARGS__)};               \
+      static_assert(::tessera::module_detail::check_members<Self, sizeof(counted) / sizeof(int) - 1>()); \
+      return ::boost::hana::make_tuple(TESSERA_EACH(TESSERA_ACCESSOR, __VA_ARGS__));                     \
+    }                                                                                                    \
+  };

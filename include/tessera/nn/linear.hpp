@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fully connected layer.
+#pragma once
+
+#include <tessera/nn/variable.hpp>
+#include <tessera/graph/visit.hpp>
+#include <tessera/ops/elementwise.hpp>
+#include <tessera/ops/matmul.hpp>
+
+namespace tessera {
+
+/// An option of layers: how the kernel is cut, `kernel<P<none, "model">>`.
+template <class Spec>
+struct kernel {};
+
+/// An option of layers: how the bias is cut; otherwise as the kernel's output dimension.
+template <class Spec>
+struct bias {};
+
+namespace nn {
+
+/// The spec an option gives, or the other one.
+template <template <class> class Option, class Otherwise, class... Options>
+struct option_spec : std::type_identity<Otherwise> {};
+template <template <class> class Option, class Otherwise, class Spec, class... Rest>
+struct option_spec<Option, Otherwise, Option<Spec>, Rest...> : std::type_identity<Spec> {};
+template <template <class> class Option, class Otherwise, class First, class... Rest>
+struct option_spec<Option, Otherwise, First, Rest...> : option_spec<Option, Otherwise, Rest...> {};
+
+/// Entry `I` of a spec as a spec of its own.
+template <class Spec, std::size_t I>
+struct spec_entry_of : std::type_identity<P<>> {};
+template <class First, class... Rest>
+struct spec_entry_of<partition_spec<First, Rest...>, 0>
+    : std::conditional<First::count == 0, P<>, partition_spec<First>> {};
+template <class First, class... Rest, std::size_t I>
+  requires(I > 0)
+struct spec_entry_of<partition_spec<First, Rest...>, I> : spec_entry_of<partition_spec<Rest...>, I - 1> {};
+
+/// y = x kernel + bias: float32[..., In] -> float32[..., Out], Out cut as the kernel's second dimension, or all of it as
+/// `out_sharding<...>` says. Options: `kernel<P<...>>`, `bias<P<...>>`. Kernel: lecun_normal, bias: zeros.
+/// Gradient, memory and collectives: those of matmul and of a broadcast sum. An input whose last extent is not In does
+/// not compile. Source: flax.nnx.Linear.
+template <std::int64_t In, std::int64_t Out, class... Options>
+struct linear {
+  using kernel_spec = typename option_spec<tessera::kernel, P<>, Options...>::type;
+  using bias_spec = typename option_spec<tessera::bias, typename spec_entry_of<kernel_spec, 1>::type, Options...>::type;
+
+  variable<param, dtype::f32, shape<In, Out>, kernel_spec, initializers::lecun_normal()> kernel;
+  variable<param, dtype::f32, shape<Out>, bias_spec> bias;
+  TESSERA_MODULE(linear, kernel, bias)
+
+  constexpr auto operator()(const ArrayLike auto& x, auto... out) const {
+    using X = std::remove_cvref_t<decltype(x)>;
+    if constexpr (Poison<X>) {
+      return poison{};
+    } else if constexpr (X::rank < 2 || X::type.dims[X::rank < 1 ? 0 : X::rank - 1].extent != In) {
+      diagnose<message::linear_features, [] {
+        text_buffer text;
+        text << "linear<" << In << ", " << Out << "> of " << type_text<X>();
+        return text;
+      }>();
+      return poison{};
+    } else {
+      return matmul(x, kernel, out...) + bias;
+    }
+  }
+};
+
+}  // namespace nn
+}  // namespace tessera

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives among devices that share a process: each reads the blocks of a group and writes the distinct results.
+#pragma once
+
+#include <tessera/core/error.hpp>
+#include <tessera/core/shards.hpp>
+#include <tessera/graph/program.hpp>
+#include <tessera/kernels/parallel.hpp>
+#include <tessera/kernels/reduce.hpp>
+
+#include <array>
+#include <cstring>
+#include <string>
+
+namespace tessera::runtime {
+
+/// Blocks that one in-process collective combines at most.
+inline constexpr std::int64_t max_group = 256;
+
+/// One collective over one pair of buffers: `Source(device)` is a device's operand block, `Target(device)` its result's.
+/// Sums are taken in the order of the axes, so they do not depend on threads.
+template <class T, class Source, class Target>
+struct collective {
+  const graph::step& s;
+  const mesh_value& mesh;
+  const graph::buffer& target;
+  Source source_block;
+  Target target_block;
+
+  std::int64_t group() const { return devices_along(s.axes, mesh); }
+  std::int64_t elements() const { return target.bytes / static_cast<std::int64_t>(sizeof(T)); }
+
+  void operator()() const {
+    if (group() > max_group)
+      throw value_error("executor: a collective over " + std::to_string(group()) + " devices in one process; at most " +
+                        std::to_string(max_group));
+    const std::int64_t shards = devices_in(target.varying, mesh);
+    const bool parallel = shards * elements() * group() > 16384;
+    kernels::parallel_for(shards, parallel && shards > 1, [&](std::int64_t shard) {
+      const std::int64_t device = device_of_shard(shard, target.varying, mesh);
+      switch (s.kind) {
+        case graph::step_kind::all_reduce: return all_reduce(device, parallel);
+        case graph::step_kind::all_gather: return all_gather(device);
+        default: return reduce_scatter(device, parallel);
+      }
+    });
+  }
+
+ private:
+  using members = std::array<const T*, static_cast<std::size_t>(max_group)>;
+
+  members operands(std::int64_t device, std::int64_t offset) const {
+    members from;
+    for (std::int64_t i = 0; i < group(); ++i)
+      from[static_cast<std::size_t>(i)] = reinterpret_cast<const T*>(source_block(device_at(device, s.axes, i, mesh))) + offset;
+    return from;
+  }
+
+  void all_reduce(std::int64_t device, bool parallel) const {
+    const members from = operands(device, 0);
+    kernels::add_shards(static_cast<kernels::reduce_kind>(s.sizes[0]), reinterpret_cast<T*>(target_block(device)), from.data(),
+                        static_cast<int>(group()), elements(), parallel);
+  }
+
+  /// Sizes: outer, block, inner of an operand; the result has the group's blocks side by side.
+  void all_gather(std::int64_t device) const {
+    const std::int64_t run = s.sizes[1] * s.sizes[2];
+    auto* to = reinterpret_cast<T*>(target_block(device));
+    for (std::int64_t i = 0; i < group(); ++i) {
+      const auto* from = reinterpret_cast<const T*>(source_block(device_at(device, s.axes, i, mesh)));
+      for (std::int64_t outer = 0; outer < s.sizes[0]; ++outer)
+        std::memcpy(to + (outer * group() + i) * run, from + outer * run, static_cast<std::size_t>(run) * sizeof(T));
+    }
+  }
+
+  /// Sizes: outer, block, inner of the result.
+  void reduce_scatter(std::int64_t device, bool parallel) const {
+    const std::int64_t run = s.sizes[1] * s.sizes[2];
+    const std::int64_t mine = block_index(device, s.axes, mesh);
+    auto* to = reinterpret_cast<T*>(target_block(device));
+    for (std::int64_t outer = 0; outer < s.sizes[0]; ++outer) {
+      const members from = operands(device, (outer * group() + mine) * run);
+      kernels::add_shards(static_cast<kernels::reduce_kind>(s.sizes[3]), to + outer * run, from.data(), static_cast<int>(group()), run, parallel);
+    }
+  }
+};
+
+}  // namespace tessera::runtime

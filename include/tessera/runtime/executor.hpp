@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a program: one kernel call for each distinct shard of each step, over one arena, without allocating.
+#pragma once
+
+#include <tessera/core/error.hpp>
+#include <tessera/graph/program.hpp>
+#include <tessera/kernels/fused.hpp>
+#include <tessera/kernels/gemm.hpp>
+#include <tessera/kernels/naive.hpp>
+#include <tessera/kernels/parallel.hpp>
+#include <tessera/kernels/reduce.hpp>
+#include <tessera/kernels/softmax.hpp>
+#include <tessera/runtime/collectives.hpp>
+#include <tessera/runtime/storage.hpp>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tessera::runtime {
+
+/// A program with its kernels, arena and constants; everything a run needs is here from the start. One run at a time.
+class executor {
+ public:
+  executor(graph::program p, const mesh_value& mesh, std::vector<kernels::fused_function> fused)
+      : program_(std::move(p)), mesh_(mesh), fused_(std::move(fused)), devices_(mesh.devices()) {
+    stride_ = (program_.temporary_bytes + 63) / 64 * 64;
+    arena_ = memory(stride_ * devices_);
+    fill_constants();
+    make_offsets();
+    std::int64_t most = 1;
+    for (const graph::step& s : program_.steps) most = std::max(most, devices_in(s.varying, mesh_));
+    calls_.resize(static_cast<std::size_t>(most));
+    kernel_runs_.assign(program_.steps.size(), 0);
+    bases_.resize(program_.buffers.size());
+  }
+
+  const graph::program& program() const { return program_; }
+
+  /// All bytes of the arena: that of device 0, of device 1, ...
+  std::span<std::byte> arena() { return {arena_.data(), static_cast<std::size_t>(arena_.size())}; }
+  std::int64_t arena_stride() const { return stride_; }
+
+  /// Kernel calls of each step in the last run: one a distinct shard, or one a collective.
+  std::span<const std::int64_t> kernel_runs() const { return kernel_runs_; }
+
+  /// Runs all steps. `arguments` and `results` hold the memory in the program's order. A label out of range raises
+  /// index_error before anything of an argument is overwritten.
+  void run(std::span<storage* const> arguments, std::span<storage* const> results) {
+    set_bases(arguments, results);
+    for (std::size_t i = 0; i < program_.steps.size(); ++i) {
+      const graph::step& s = program_.steps[i];
+      kernel_runs_[i] = graph::is_collective(s.kind) ? 1 : devices_in(s.varying, mesh_);
+      run_step(s);
+    }
+  }
+
+ private:
+  /// Elements up to which a step is not worth a second thread.
+  static constexpr std::int64_t small = 16384;
+  static constexpr std::int64_t fused_chunk = 16384;
+
+  void fill_constants() {
+    constants_ = memory(static_cast<std::int64_t>(8 * std::max<std::size_t>(program_.constants.size(), 1)));
+    for (const graph::buffer& b : program_.buffers) {
+      if (b.where != graph::space::constant) continue;
+      const double value = program_.constants[static_cast<std::size_t>(b.place)].value;
+      std::byte* to = constants_.data() + 8 * b.place;
+      switch (b.type) {
+        case dtype::f32: store(to, static_cast<float>(value)); break;
+        case dtype::f64: store(to, value); break;
+        case dtype::i32: store(to, static_cast<std::int32_t>(value)); break;
+        case dtype::u32: store(to, static_cast<std::uint32_t>(value)); break;
+        default: store(to, value != 0); break;
+      }
+    }
+  }
+  template <class T>
+  static void store(std::byte* to, T value) {
+    std::memcpy(to, &value, sizeof value);
+  }
+
+  /// For each buffer and device, where its block lies behind the buffer's base: in shards of a storage, in the arena of
+  /// the first device that has the block, or nowhere else than at the base.
+  void make_offsets() {
+    offsets_.resize(program_.buffers.size() * static_cast<std::size_t>(devices_));
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const graph::buffer& buffer = program_.buffers[b];
+      for (std::int64_t d = 0; d < devices_; ++d) {
+        const std::int64_t shard = shard_of_device(d, buffer.varying, mesh_);
+        std::int64_t offset = 0;
+        if (buffer.where == graph::space::temporary) offset = device_of_shard(shard, buffer.varying, mesh_) * stride_ + buffer.place;
+        else if (buffer.where != graph::space::constant) offset = shard * ((buffer.bytes + 63) / 64 * 64);
+        offsets_[b * static_cast<std::size_t>(devices_) + static_cast<std::size_t>(d)] = offset;
+      }
+    }
+  }
+
+  void set_bases(std::span<storage* const> arguments, std::span<storage* const> results) {
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const graph::buffer& buffer = program_.buffers[b];
+      const auto place = static_cast<std::size_t>(buffer.place);
+      switch (buffer.where) {
+        case graph::space::temporary: bases_[b] = arena_.data(); break;
+        case graph::space::constant: bases_[b] = constants_.data() + 8 * place; break;
+        case graph::space::argument: bases_[b] = arguments[place]->bytes.data(); break;
+        case graph::space::result: bases_[b] = results[place]->bytes.data(); break;
+      }
+    }
+  }
+
+  /// The block of the buffer behind access `a` on a device.
+  std::byte* block(int a, std::int64_t device) const {
+    const int b = program_.accesses[static_cast<std::size_t>(a)].buffer;
+    return bases_[static_cast<std::size_t>(b)] +
+           offsets_[static_cast<std::size_t>(b) * static_cast<std::size_t>(devices_) + static_cast<std::size_t>(device)];
+  }
+  dtype type_of(int a) const {
+    return program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(a)].buffer)].type;
+  }
+
+  std::int64_t shards_of(const graph::step& s) const { return devices_in(s.varying, mesh_); }
+  std::int64_t device(const graph::step& s, std::int64_t shard) const { return device_of_shard(shard, s.varying, mesh_); }
+
+  /// Calls f with a null pointer of the element type of access `a`.
+  template <class F>
+  void with_type(int a, F&& f) const {
+    switch (type_of(a)) {
+      case dtype::f32: return f(static_cast<float*>(nullptr));
+      case dtype::f64: return f(static_cast<double*>(nullptr));
+      case dtype::i32: return f(static_cast<std::int32_t*>(nullptr));
+      case dtype::u32: return f(static_cast<std::uint32_t*>(nullptr));
+      default: throw value_error("executor: this step has no kernel for " + std::string(info(type_of(a)).name));
+    }
+  }
+
+  void run_step(const graph::step& s) {
+    switch (s.kind) {
+      case graph::step_kind::fused: return run_fused(s);
+      case graph::step_kind::dot: return run_dot(s);
+      case graph::step_kind::reduce: return run_reduce(s);
+      case graph::step_kind::softmax:
+      case graph::step_kind::log_softmax:
+      case graph::step_kind::softmax_grad:
+      case graph::step_kind::log_softmax_grad: return run_rows(s);
+      case graph::step_kind::check_range: return run_check(s);
+      case graph::step_kind::copy_out: return run_copy(s);
+      default: return run_collective(s);
+    }
+  }
+
+  void prepare_call(const graph::step& s, std::int64_t device, kernels::fused_call& call) const {
+    call.rank = s.rank;
+    call.extents = s.sizes;
+    for (int i = 0; i < s.sources + s.results; ++i) {
+      const graph::access& a = program_.accesses[static_cast<std::size_t>(s.first + i)];
+      call.strides[i] = a.strides;
+      call.base[i] = 0;
+      if (a.buffer < 0) continue;
+      const std::int64_t skipped = a.slice_axes == 0 ? 0 : block_index(device, a.slice_axes, mesh_) * a.slice_stride;
+      call.data[i] = block(s.first + i, device) + skipped * info(type_of(s.first + i)).size;
+    }
+  }
+
+  void run_fused(const graph::step& s) {
+    const std::int64_t shards = shards_of(s);
+    for (std::int64_t i = 0; i < shards; ++i) prepare_call(s, device(s, i), calls_[static_cast<std::size_t>(i)]);
+    const std::int64_t rows = calls_[0].rows();
+    const std::int64_t columns = calls_[0].columns();
+    if (rows == 0 || columns == 0) return;
+    const kernels::fused_function kernel = fused_[static_cast<std::size_t>(s.code)];
+    const bool wide = columns >= fused_chunk;
+    const std::int64_t rows_a_task = wide ? 1 : std::min(rows, (fused_chunk + columns - 1) / columns);
+    const std::int64_t columns_a_task = wide ? fused_chunk : columns;
+    const std::int64_t row_tasks = (rows + rows_a_task - 1) / rows_a_task;
+    const std::int64_t column_tasks = (columns + columns_a_task - 1) / columns_a_task;
+    kernels::parallel_for(shards * row_tasks * column_tasks, shards * rows * columns > small, [&](std::int64_t task) {
+      const std::int64_t column = task % column_tasks * columns_a_task;
+      const std::int64_t row = task / column_tasks % row_tasks * rows_a_task;
+      kernel(calls_[static_cast<std::size_t>(task / column_tasks / row_tasks)],
+             {row, std::min(row + rows_a_task, rows), column, std::min(column + columns_a_task, columns)});
+    });
+  }
+
+  template <class T>
+  kernels::gemm_problem<T> product(const graph::step& s, std::int64_t device) const {
+    kernels::gemm_problem<T> p;
+    p.m = s.sizes[0], p.n = s.sizes[1], p.k = s.sizes[2];
+    p.a_transposed = s.sizes[4] != 0, p.b_transposed = s.sizes[5] != 0;
+    p.a = reinterpret_cast<const T*>(block(s.first, device));
+    p.b = reinterpret_cast<const T*>(block(s.first + 1, device));
+    p.c = reinterpret_cast<T*>(block(s.first + 2, device));
+    p.lda = p.a_transposed ? p.m : p.k, p.ldb = p.b_transposed ? p.k : p.n, p.ldc = p.n;
+    p.groups = s.sizes[3];
+    p.a_stride = p.m * p.k, p.b_stride = p.k * p.n, p.c_stride = p.m * p.n;
+    return p;
+  }
+
+  template <class T>
+  static void multiply(const kernels::gemm_problem<T>& p, bool parallel) {
+    if constexpr (std::is_floating_point_v<T>) kernels::gemm(p, parallel);
+    else kernels::naive::gemm(p, parallel);
+  }
+
+  /// Shards whose blocks lie at equal distances are one product of many groups, so a shared right side is packed once.
+  void run_dot(const graph::step& s) {
+    with_type(s.first, [&]<class T>(T*) {
+      const std::int64_t shards = shards_of(s);
+      const bool parallel = 2 * s.sizes[0] * s.sizes[1] * s.sizes[2] * s.sizes[3] * shards > 64 * small;
+      for (std::int64_t i = 0; i < shards;) {
+        kernels::gemm_problem<T> p = product<T>(s, device(s, i));
+        std::int64_t together = 1;
+        while (p.groups == together && i + together < shards) {
+          const kernels::gemm_problem<T> next = product<T>(s, device(s, i + together));
+          if (together == 1) p.a_stride = next.a - p.a, p.b_stride = next.b - p.b, p.c_stride = next.c - p.c;
+          if (next.a - p.a != together * p.a_stride || next.b - p.b != together * p.b_stride || next.c - p.c != together * p.c_stride) break;
+          p.groups = ++together;
+        }
+        multiply(p, parallel);
+        i += together;
+      }
+    });
+  }
+
+  void run_reduce(const graph::step& s) {
+    with_type(s.first, [&]<class T>(T*) {
+      const std::int64_t shards = shards_of(s);
+      const std::int64_t size = s.sizes[1] * s.sizes[2] * s.sizes[3];
+      kernels::parallel_for(shards, shards * size > small, [&](std::int64_t i) {
+        const std::int64_t d = device(s, i);
+        kernels::reduce(static_cast<kernels::reduce_kind>(s.sizes[0]), reinterpret_cast<const T*>(block(s.first, d)),
+                        reinterpret_cast<T*>(block(s.first + 1, d)), s.sizes[1], s.sizes[2], s.sizes[3], size > small);
+      });
+    });
+  }
+
+  template <class T>
+  void rows_kernel(const graph::step& s, std::int64_t d, bool parallel) const {
+    const auto* x = reinterpret_cast<const T*>(block(s.first, d));
+    const auto* y = reinterpret_cast<const T*>(block(s.first + 1, d));
+    auto* out = reinterpret_cast<T*>(block(s.first + s.sources, d));
+    switch (s.kind) {
+      case graph::step_kind::softmax: return kernels::softmax(x, out, s.sizes[0], s.sizes[1], parallel);
+      case graph::step_kind::log_softmax: return kernels::log_softmax(x, out, s.sizes[0], s.sizes[1], parallel);
+      case graph::step_kind::softmax_grad: return kernels::softmax_backward(x, y, out, s.sizes[0], s.sizes[1], parallel);
+      default: return kernels::log_softmax_backward(x, y, out, s.sizes[0], s.sizes[1], parallel);
+    }
+  }
+
+  void run_rows(const graph::step& s) {
+    with_type(s.first, [&]<class T>(T*) {
+      if constexpr (std::is_floating_point_v<T>) {
+        const std::int64_t shards = shards_of(s);
+        const std::int64_t size = s.sizes[0] * s.sizes[1];
+        kernels::parallel_for(shards, shards * size > small,
+                              [&](std::int64_t i) { rows_kernel<T>(s, device(s, i), size > small); });
+      }
+    });
+  }
+
+  void run_check(const graph::step& s) {
+    with_type(s.first, [&]<class T>(T*) {
+      if constexpr (std::is_integral_v<T>) {
+        for (std::int64_t i = 0; i < shards_of(s); ++i) {
+          const auto* labels = reinterpret_cast<const T*>(block(s.first, device(s, i)));
+          for (std::int64_t j = 0; j < s.sizes[1]; ++j)
+            if (static_cast<std::int64_t>(labels[j]) < 0 || static_cast<std::int64_t>(labels[j]) >= s.sizes[0])
+              throw index_error("label " + std::to_string(labels[j]) + " at position " + position(s, device(s, i), j) +
+                                " is outside [0, " + std::to_string(s.sizes[0]) + ")");
+        }
+      }
+    });
+  }
+
+  /// The global position of element `j` of a device's block: `3` or `(3, 1)`.
+  std::string position(const graph::step& s, std::int64_t device, std::int64_t j) const {
+    const graph::access& a = program_.accesses[static_cast<std::size_t>(s.first)];
+    std::string text;
+    for (int d = s.rank - 1; d >= 0; --d) {
+      const auto axes = static_cast<axis_list>(s.sizes[2 + d]);
+      const std::int64_t at = block_index(device, axes, mesh_) * a.strides[d] + j % a.strides[d];
+      j /= a.strides[d];
+      text = std::to_string(at) + (text.empty() ? "" : ", ") + text;
+    }
+    return s.rank == 1 ? text : "(" + text + ")";
+  }
+
+  void run_copy(const graph::step& s) {
+    const std::int64_t bytes = program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(s.first)].buffer)].bytes;
+    for (std::int64_t i = 0; i < shards_of(s); ++i)
+      std::memcpy(block(s.first + 1, device(s, i)), block(s.first, device(s, i)), static_cast<std::size_t>(bytes));
+  }
+
+  void run_collective(const graph::step& s) {
+    for (int pair = 0; pair < s.results; ++pair) {
+      const int from = s.first + pair;
+      const int to = s.first + s.sources + pair;
+      const auto& target = program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(to)].buffer)];
+      const auto source_block = [&](std::int64_t d) { return static_cast<const std::byte*>(block(from, d)); };
+      const auto target_block = [&](std::int64_t d) { return block(to, d); };
+      with_type(from, [&]<class T>(T*) {
+        const collective<T, decltype(source_block), decltype(target_block)> run{s, mesh_, target, source_block, target_block};
+        run();
+      });
+    }
+  }
+
+  graph::program program_;
+  mesh_value mesh_;
+  std::vector<kernels::fused_function> fused_;
+  std::int64_t devices_;
+  std::int64_t stride_ = 0;
+  memory arena_;
+  memory constants_;
+  std::vector<std::int64_t> offsets_;
+  std::vector<std::byte*> bases_;
+  std::vector<kernels::fused_call> calls_;
+  std::vector<std::int64_t> kernel_runs_;
+};
+
+}  // namespace tessera::runtime

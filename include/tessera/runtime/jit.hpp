@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calling a step function: its arguments' memory goes in, its program runs, tensors come out.
+#pragma once
+
+#include <tessera/analysis/lowered.hpp>
+#include <tessera/runtime/executor.hpp>
+#include <tessera/runtime/tensor.hpp>
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace tessera {
+
+namespace runtime {
+
+/// The kernel for instruction list number I of a program.
+template <class Program, std::size_t I>
+constexpr auto code_words() {
+  constexpr std::size_t count = [] {
+    const graph::program p = Program::program();
+    return static_cast<std::size_t>(p.codes[I].count);
+  }();
+  return [] {
+    const graph::program p = Program::program();
+    std::array<int, count> words{};
+    for (std::size_t i = 0; i < count; ++i) words[i] = p.words[static_cast<std::size_t>(p.codes[I].first) + i].value;
+    return words;
+  }();
+}
+
+template <class Program>
+constexpr std::size_t code_count() {
+  return Program::program().codes.size();
+}
+
+template <class Program>
+std::vector<kernels::fused_function> fused_functions() {
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::vector<kernels::fused_function>{&kernels::fused_kernel<code_words<Program, I>()>::run...};
+  }(std::make_index_sequence<code_count<Program>()>{});
+}
+
+/// Executors of one program that are not running; a run takes one and gives it back, so calls from several threads each
+/// have an arena.
+template <class Program>
+class executor_pool {
+ public:
+  struct slot {
+    executor program;
+    std::vector<storage*> arguments;
+    std::vector<storage*> results;
+    std::vector<storage_ptr> numbers;            ///< memory for arguments that are plain numbers
+    std::vector<std::vector<storage_ptr>> kept;  ///< for each result, storages that were handed out
+    std::vector<storage_ptr> held;               ///< of the running call
+  };
+
+  std::unique_ptr<slot> take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        std::unique_ptr<slot> found = std::move(idle_.back());
+        idle_.pop_back();
+        return found;
+      }
+    }
+    auto made = std::make_unique<slot>(slot{executor(Program::program(), Program::mesh_type::value, fused_functions<Program>()), {}, {}, {}, {}, {}});
+    made->arguments.resize(made->program.program().arguments.size());
+    made->numbers.resize(made->arguments.size());
+    made->results.resize(made->program.program().results.size());
+    made->kept.resize(made->results.size());
+    return made;
+  }
+
+  void give_back(std::unique_ptr<slot> used) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(used));
+  }
+
+  static executor_pool& instance() {
+    static executor_pool pool;
+    return pool;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<slot>> idle_;
+};
+
+/// Storage for a result: one handed out earlier that nobody holds any more, or a new one.
+inline storage_ptr result_storage(std::vector<storage_ptr>& kept, const aval& type, const mesh_value& mesh) {
+  for (const storage_ptr& candidate : kept)
+    if (candidate.unique()) return candidate;
+  kept.push_back(make_storage(type, mesh));
+  return kept.back();
+}
+
+/// Gathers the memory of arguments in the order of the trace; keeps temporaries for numbers alive.
+struct argument_collector {
+  std::vector<storage*>& into;
+  std::vector<storage_ptr>& numbers;
+  std::size_t next = 0;
+
+  void add(const storage_ptr& data, std::string_view what) {
+    if (!data) throw value_error("jit: argument " + std::to_string(next) + " (" + std::string(what) + ") holds no array; initialise it first");
+    into[next++] = data.get();
+  }
+
+  template <class Arg>
+  void collect(Arg& arg) {
+    if constexpr (Tensor<Arg>) {
+      add(arg.data(), type_text<std::remove_const_t<Arg>>());
+    } else if constexpr (Number<Arg>) {
+      storage_ptr& data = numbers[next];
+      if (!data) data = make_storage(scalar_aval(dtype_of<std::remove_const_t<Arg>>), mesh_value{});
+      copy_from_host(*data, &arg);
+      add(data, "a number");
+    } else {
+      visit_variables(arg, [&](auto& v) { add(v.data, "a variable"); });
+    }
+  }
+};
+
+/// Storages that a step writes and someone else holds too are copied first, so that copies of a model keep their values.
+template <class Arg>
+void separate(Arg& arg, const graph::program& p, std::size_t& next) {
+  if constexpr (Tensor<Arg> || Number<Arg>) {
+    ++next;
+  } else {
+    visit_variables(arg, [&](auto& v) {
+      bool written = false;
+      for (const graph::interface_value& r : p.results) written |= r.alias == static_cast<int>(next);
+      if constexpr (!std::is_const_v<std::remove_reference_t<decltype(v)>>) {
+        if (written && v.data && !v.data.unique()) v.data = clone(*v.data);
+      }
+      ++next;
+    });
+  }
+}
+
+/// The run-time form of a traced result: a tensor for an array, a tuple of forms for a tuple or pair.
+template <class Result, class Mesh>
+struct runtime_form;
+template <aval Type, class Own, class Mesh>
+struct runtime_form<expr<Type, Own>, Mesh> {
+  static constexpr aval type = rebind(Type, Own::value, Mesh::value);
+
+  template <std::size_t... D>
+  static auto deduce(std::index_sequence<D...>)
+      -> tensor<Type.type, shape<Type.dims[D].extent...>, spec_type<type, Mesh>, Mesh>;
+  using tensor_type = decltype(deduce(std::make_index_sequence<static_cast<std::size_t>(Type.rank)>{}));
+
+  static tensor_type make(const std::vector<storage_ptr>& results, std::size_t& next) { return tensor_type(results[next++]); }
+};
+template <class... Parts, class Mesh>
+struct runtime_form<std::tuple<Parts...>, Mesh> {
+  static auto make(const std::vector<storage_ptr>& results, std::size_t& next) {
+    return std::tuple{runtime_form<std::remove_cvref_t<Parts>, Mesh>::make(results, next)...};
+  }
+};
+template <class First, class Second, class Mesh>
+struct runtime_form<std::pair<First, Second>, Mesh> {
+  static auto make(const std::vector<storage_ptr>& results, std::size_t& next) {
+    auto first = runtime_form<std::remove_cvref_t<First>, Mesh>::make(results, next);
+    return std::pair{std::move(first), runtime_form<std::remove_cvref_t<Second>, Mesh>::make(results, next)};
+  }
+};
+
+/// Gives the slot back when the call ends, whichever way.
+template <class Program>
+struct borrowed_slot {
+  std::unique_ptr<typename executor_pool<Program>::slot> slot = executor_pool<Program>::instance().take();
+  ~borrowed_slot() { executor_pool<Program>::instance().give_back(std::move(slot)); }
+};
+
+/// One call of a lowered program.
+template <class Program, class... Args>
+auto call(Args&... args) {
+  borrowed_slot<Program> borrowed;
+  auto& slot = *borrowed.slot;
+  const graph::program& p = slot.program.program();
+  std::size_t written = 0;
+  (separate(args, p, written), ...);
+  argument_collector collector{slot.arguments, slot.numbers};
+  (collector.collect(args), ...);
+  slot.held.clear();
+  for (std::size_t i = 0; i < p.results.size(); ++i) {
+    const graph::interface_value& r = p.results[i];
+    if (r.alias >= 0) continue;
+    slot.held.push_back(result_storage(slot.kept[i], r.type, Program::mesh_type::value));
+    slot.results[i] = slot.held.back().get();
+  }
+  slot.program.run(slot.arguments, slot.results);
+  using result = std::remove_cvref_t<typename Program::traced::result_type>;
+  if constexpr (!std::is_void_v<result>) {
+    std::size_t next = 0;
+    auto made = runtime_form<result, typename Program::mesh_type>::make(slot.held, next);
+    slot.held.clear();
+    return made;
+  }
+}
+
+}  // namespace runtime
+
+/// `jit<train_step>(model, optimizer, x, y)`: runs the step compiled for these types. Tensors and numbers are only read;
+/// modules and optimizers are changed in place where the step assigns their variables. Returns what the step returns, a
+/// tensor for each traced array. After the first calls nothing is allocated. An empty argument raises value_error.
+/// Source: jax.jit with donated state.
+template <const auto& F, class... Args>
+auto jit(Args&&... args) {
+  return runtime::call<lowered<F, std::remove_reference_t<Args>...>>(args...);
+}
+
+}  // namespace tessera

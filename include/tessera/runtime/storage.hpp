@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of one array: each distinct block once, shared by those who hold it until one of them writes.
+#pragma once
+
+#include <tessera/core/shards.hpp>
+#include <tessera/runtime/memory.hpp>
+
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+namespace tessera::runtime {
+
+/// The blocks of an array of type `type` over `mesh`, `stride` bytes apart.
+struct storage {
+  aval type;
+  mesh_value mesh;
+  axis_set varying;
+  std::int64_t shards;
+  std::int64_t block_bytes;
+  std::int64_t stride;
+  memory bytes;
+  std::atomic<int> owners{0};
+
+  storage(const aval& t, const mesh_value& m)
+      : type(t),
+        mesh(m),
+        varying(t.cut()),
+        shards(devices_in(varying, m)),
+        block_bytes(local_block(t, m).bytes()),
+        stride((block_bytes + 63) / 64 * 64),
+        bytes(stride * shards) {}
+
+  std::byte* block(std::int64_t shard) const { return bytes.data() + shard * stride; }
+};
+
+/// A counted reference to storage; may be empty.
+class storage_ptr {
+ public:
+  constexpr storage_ptr() = default;
+  explicit storage_ptr(storage* target) : target_(target) { acquire(); }
+  constexpr storage_ptr(const storage_ptr& other) : target_(other.target_) { acquire(); }
+  constexpr storage_ptr(storage_ptr&& other) noexcept : target_(std::exchange(other.target_, nullptr)) {}
+  constexpr storage_ptr& operator=(storage_ptr other) noexcept {
+    std::swap(target_, other.target_);
+    return *this;
+  }
+  constexpr ~storage_ptr() {
+    if (target_ != nullptr && target_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete target_;
+  }
+
+  constexpr storage* get() const { return target_; }
+  constexpr storage* operator->() const { return target_; }
+  constexpr storage& operator*() const { return *target_; }
+  constexpr explicit operator bool() const { return target_ != nullptr; }
+
+  bool unique() const { return target_ != nullptr && target_->owners.load(std::memory_order_acquire) == 1; }
+
+ private:
+  constexpr void acquire() {
+    if (target_ != nullptr) target_->owners.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  storage* target_ = nullptr;
+};
+
+/// New zeroed storage.
+inline storage_ptr make_storage(const aval& type, const mesh_value& mesh) { return storage_ptr(new storage(type, mesh)); }
+
+/// New storage with the same content.
+inline storage_ptr clone(const storage& from) {
+  storage_ptr copy = make_storage(from.type, from.mesh);
+  std::memcpy(copy->bytes.data(), from.bytes.data(), static_cast<std::size_t>(from.bytes.size()));
+  return copy;
+}
+
+/// Calls f(block's byte offset in the host array, byte offset in the block, bytes) for each contiguous run of block `shard`
+/// of an array of type `type`, the host array being whole and row-major.
+template <class F>
+void for_each_run(const aval& type, const mesh_value& mesh, axis_set varying, std::int64_t shard, F f) {
+  const aval local = local_block(type, mesh);
+  if (local.size() == 0) return;
+  const std::int64_t device = device_of_shard(shard, varying, mesh);
+  const std::int64_t element = info(type.type).size;
+  int inner = type.rank;  // dimensions from here on lie in one piece in both arrays
+  std::int64_t run = 1;
+  while (inner > 0) {
+    run *= local.dims[--inner].extent;
+    if (local.dims[inner].extent != type.dims[inner].extent) break;
+  }
+  std::int64_t index[max_rank]{};
+  for (std::int64_t done = 0; done < local.size(); done += run) {
+    std::int64_t host = 0;
+    for (int d = 0; d < type.rank; ++d)
+      host = host * type.dims[d].extent + block_index(device, type.dims[d].axes, mesh) * local.dims[d].extent + index[d];
+    f(host * element, done * element, run * element);
+    for (int d = inner - 1; d >= 0; --d) {
+      if (++index[d] < local.dims[d].extent) break;
+      index[d] = 0;
+    }
+  }
+}
+
+/// Fills all blocks from a whole row-major host array of the same element type.
+inline void copy_from_host(storage& to, const void* host) {
+  for (std::int64_t shard = 0; shard < to.shards; ++shard)
+    for_each_run(to.type, to.mesh, to.varying, shard, [&](std::int64_t from, std::int64_t at, std::int64_t bytes) {
+      std::memcpy(to.block(shard) + at, static_cast<const std::byte*>(host) + from, static_cast<std::size_t>(bytes));
+    });
+}
+
+/// Puts all blocks together into a whole row-major host array.
+inline void copy_to_host(const storage& from, void* host) {
+  for (std::int64_t shard = 0; shard < from.shards; ++shard)
+    for_each_run(from.type, from.mesh, from.varying, shard, [&](std::int64_t to, std::int64_t at, std::int64_t bytes) {
+      std::memcpy(static_cast<std::byte*>(host) + to, from.block(shard) + at, static_cast<std::size_t>(bytes));
+    });
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// An array at run time: dtype, shape, sharding and mesh are its type, its distinct blocks its memory.
+#pragma once
+
+#include <tessera/core/error.hpp>
+#include <tessera/core/partition_spec.hpp>
+#include <tessera/core/resolve.hpp>
+#include <tessera/core/type_text.hpp>
+#include <tessera/runtime/storage.hpp>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+/// dtype, shape<...>, P<...>, mesh<...>. A spec that does not fit does not compile. Copies share memory; nothing that a
+/// copy holds is ever changed by a step. Empty until something is put into it.
+template <dtype D, class Shape, class Spec = P<>, class Mesh = mesh<>>
+class tensor {
+ public:
+  static_assert(check_spec<D, Shape, Spec, Mesh>());
+
+  static constexpr aval type = resolve<D, Shape, Spec, Mesh>().result;
+  static constexpr dtype element = D;
+  using element_type = storage_t<D>;
+  using shape_type = Shape;
+  using spec_type = Spec;
+  using mesh_type = Mesh;
+
+  tensor() = default;
+  explicit tensor(runtime::storage_ptr data) : data_(std::move(data)) {}
+
+  const runtime::storage_ptr& data() const { return data_; }
+  runtime::storage_ptr& data() { return data_; }
+
+  /// All elements, row-major.
+  std::vector<element_type> to_vector() const {
+    std::vector<element_type> host(static_cast<std::size_t>(type.size()));
+    runtime::copy_to_host(present(), host.data());
+    return host;
+  }
+
+  /// The only element of a scalar.
+  element_type item() const
+    requires(Shape::size == 1)
+  {
+    element_type value;
+    runtime::copy_to_host(present(), &value);
+    return value;
+  }
+
+ private:
+  const runtime::storage& present() const {
+    if (!data_) throw value_error("tensor: " + std::string(type_text<tensor>()) + " holds no array yet; put one into it first");
+    return *data_;
+  }
+
+  runtime::storage_ptr data_;
+};
+
+template <class T>
+inline constexpr bool is_tensor = false;
+template <dtype D, class Shape, class Spec, class Mesh>
+inline constexpr bool is_tensor<tensor<D, Shape, Spec, Mesh>> = true;
+
+template <class T>
+concept Tensor = is_tensor<std::remove_cvref_t<T>>;
+
+/// A contiguous run of host elements whose extents are not part of its type.
+template <class T>
+concept HostSpan = requires(const T& x) {
+  { *x.data() };
+  { x.size() } -> std::convertible_to<std::size_t>;
+};
+
+template <class T>
+using host_element = std::remove_cvref_t<decltype(*std::declval<const T&>().data())>;
+
+/// A host array cut up over a mesh: `device_put<shape<32, 64>, P<"data">, cluster>(span)`. Elements are row-major, of a
+/// dtype's C++ type, exactly as many as the shape has; else shape_error. Source: jax.device_put.
+template <class Shape, class Spec, class Mesh, HostSpan Host>
+auto device_put(const Host& host) {
+  using result = tensor<dtype_of<host_element<Host>>, Shape, Spec, Mesh>;
+  if (static_cast<std::int64_t>(host.size()) != Shape::size)
+    throw shape_error("device_put: the host array has " + std::to_string(host.size()) + " elements, " +
+                      std::string(type_text<result>()) + " has " + std::to_string(Shape::size));
+  runtime::storage_ptr data = runtime::make_storage(result::type, Mesh::value);
+  runtime::copy_from_host(*data, host.data());
+  return result(std::move(data));
+}
+
+}  // namespace tessera

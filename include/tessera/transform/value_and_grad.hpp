@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of a function of a module or an array, within a trace.
+#pragma once
+
+#include <tessera/graph/visit.hpp>
+#include <tessera/nn/variable.hpp>
+#include <tessera/transform/grad.hpp>
+
+#include <utility>
+
+namespace tessera {
+
+/// Says that the function returns a pair: the loss, and something that is passed on.
+struct has_aux_t {};
+inline constexpr has_aux_t has_aux{};
+
+/// What value_and_grad returns: `auto [l, grads] = ...`; with has_aux `l` is a pair (loss, aux).
+template <class Value, class Gradients>
+struct value_with_gradients {
+  Value value;
+  Gradients gradients;
+};
+
+namespace transform {
+
+/// Calls f(handle) for each parameter of a differentiated argument.
+template <class Arg, class F>
+constexpr void visit_differentiated(Arg& arg, F&& f) {
+  if constexpr (Expr<Arg>) {
+    f(arg.handle);
+  } else {
+    visit_variables(arg, [&](auto& v) {
+      using V = std::remove_cvref_t<decltype(v)>;
+      if constexpr (std::same_as<typename V::variable_kind, nn::param> && is_floating(V::element)) f(v.handle);
+    });
+  }
+}
+
+template <class Arg>
+constexpr int differentiated_count() {
+  std::remove_cvref_t<Arg> arg{};
+  int n = 0;
+  visit_differentiated(arg, [&](auto&) { ++n; });
+  return n;
+}
+
+template <class Loss>
+constexpr message loss_fault() {
+  if constexpr (!Expr<Loss>) return message::grad_not_scalar;
+  else if constexpr (Loss::rank != 0) return message::grad_not_scalar;
+  else if constexpr (!is_floating(Loss::type.type)) return message::grad_not_float;
+  else return message::none;
+}
+
+template <class Loss>
+constexpr text_buffer loss_details() {
+  text_buffer out;
+  if constexpr (Expr<Loss>) out << "loss is " << type_text<Loss>();
+  return out;
+}
+
+/// The gradients of `loss`, put in the place of the parameters of a copy of `arg` as it was before the call.
+template <class Arg, class Loss>
+constexpr Arg gradients_like(const Arg& before, const Loss& loss) {
+  graph::graph& g = *loss.handle.owner;
+  Arg result = before;
+  graph::list<int> wrt;
+  visit_differentiated(result, [&](trace_handle& h) { wrt.push_back(h.id); });
+  const graph::list<int> ids = gradients(g, loss.handle.id, wrt);
+  std::size_t next = 0;
+  visit_differentiated(result, [&](trace_handle& h) { h = {&g, ids[next++]}; });
+  return result;
+}
+
+template <class F, bool Aux, bool WithValue>
+struct differentiated {
+  F function;
+
+  template <class First, class... Rest>
+  constexpr auto operator()(First&& first, Rest&&... rest) const {
+    using Arg = std::remove_cvref_t<First>;
+    if constexpr (Poison<Arg>) {
+      return value_with_gradients<poison, poison>{};
+    } else if constexpr (differentiated_count<Arg>() == 0) {
+      diagnose<message::grad_nothing, [] { return loss_details<Arg>(); }>();
+      return value_with_gradients<poison, poison>{};
+    } else {
+      const Arg before = first;
+      auto result = function(std::forward<First>(first), std::forward<Rest>(rest)...);
+      return finish(before, result);
+    }
+  }
+
+ private:
+  template <class Arg, class Result>
+  static constexpr auto finish(const Arg& before, const Result& result) {
+    if constexpr (Poison<Result>) {
+      return answer(poison{}, poison{});
+    } else if constexpr (Aux && !requires { result.first; }) {
+      diagnose<message::grad_aux, [] { return loss_details<Result>(); }>();
+      return answer(poison{}, poison{});
+    } else {
+      const auto& loss = loss_of(result);
+      using Loss = std::remove_cvref_t<decltype(loss)>;
+      if constexpr (Poison<Loss>) {
+        return answer(poison{}, poison{});
+      } else if constexpr (constexpr message fault = loss_fault<Loss>(); fault != message::none) {
+        diagnose<fault, [] { return loss_details<Loss>(); }>();
+        return answer(poison{}, poison{});
+      } else {
+        return answer(result, gradients_like(before, loss));
+      }
+    }
+  }
+
+  template <class Result>
+  static constexpr const auto& loss_of(const Result& result) {
+    if constexpr (Aux) return result.first;
+    else return result;
+  }
+
+  template <class Value, class Gradients>
+  static constexpr auto answer(const Value& value, const Gradients& gradients) {
+    if constexpr (WithValue) return value_with_gradients<Value, Gradients>{value, gradients};
+    else if constexpr (Aux && !Poison<Value>) return std::pair(gradients, value.second);
+    else return gradients;
+  }
+};
+
+}  // namespace transform
+
+/// `auto [l, grads] = value_and_grad(loss)(model, x, y)`: calls loss(model, x, y), a scalar, and differentiates it with
+/// respect to the parameters (kind `param`) of the first argument, or to the argument itself if it is an array. `grads`
+/// has the first argument's type, each gradient its parameter's. With `has_aux` the function returns a pair (loss, aux)
+/// and `l` is that pair. Collectives: those of section "gradients" of the sharding rules. Source: jax.value_and_grad.
+template <class F>
+constexpr auto value_and_grad(F function) {
+  return transform::differentiated<F, false, true>{function};
+}
+template <class F>
+constexpr auto value_and_grad(F function, has_aux_t) {
+  return transform::differentiated<F, true, true>{function};
+}
+
+/// The gradients alone (with `has_aux` a pair: gradients, aux). Source: jax.grad.
+template <class F>
+constexpr auto grad(F function) {
+  return transform::differentiated<F, false, false>{function};
+}
+template <class F>
+constexpr auto grad(F function, has_aux_t) {
+  return transform::differentiated<F, true, false>{function};
+}
+
+}  // namespace tessera

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types, sharding rules and traced operations: all that compile-time checks need, without SIMD, threads or host arrays.
+#pragma once
+
+#include <tessera/core/type_text.hpp>
+#include <tessera/core/units.hpp>
+#include <tessera/ops/convert.hpp>
+#include <tessera/ops/elementwise.hpp>
+#include <tessera/ops/matmul.hpp>
+#include <tessera/ops/one_hot.hpp>
+#include <tessera/ops/reduce.hpp>
+#include <tessera/ops/reshard.hpp>
+#include <tessera/ops/shape.hpp>
+#include <tessera/ops/softmax.hpp>
+#include <tessera/ops/where.hpp>
+#include <tessera/runtime/tensor.hpp>
