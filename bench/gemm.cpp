@@ -19,16 +19,38 @@ struct shape {
 };
 
 constexpr shape shapes[] = {
-    {form::nn, 256, 256, 1024},  {form::nn, 256, 1024, 256},  {form::nn, 64, 512, 8192},  {form::nn, 64, 8192, 512},
-    {form::nn, 1024, 256, 768},  {form::nn, 1024, 1024, 1024}, {form::nn, 512, 784, 128},  {form::nt, 256, 256, 1024},
-    {form::nt, 256, 1024, 256},  {form::tn, 256, 256, 1024},  {form::tn, 1024, 256, 256}, {form::nt, 64, 512, 8192},
-    {form::tn, 512, 64, 8192},   {form::tn, 8192, 64, 512},
-    // The layers of a 784-256-128-10 classifier on a batch of 256, and on one of 8 shards of it: forward, input gradient,
-    // weight gradient.
-    {form::nn, 256, 784, 256},   {form::nn, 256, 256, 128},   {form::nn, 256, 128, 10},   {form::nt, 256, 10, 128},
-    {form::nt, 256, 128, 256},   {form::tn, 784, 256, 256},   {form::tn, 256, 256, 128},  {form::tn, 128, 256, 10},
-    {form::nn, 32, 784, 256},    {form::nn, 32, 256, 128},    {form::nn, 32, 128, 10},    {form::nt, 32, 10, 128},
-    {form::nt, 32, 128, 256},    {form::tn, 784, 32, 256},    {form::tn, 256, 32, 128},   {form::tn, 128, 32, 10},
+    {form::nn, 256, 256, 1024},
+    {form::nn, 256, 1024, 256},
+    {form::nn, 64, 512, 8192},
+    {form::nn, 64, 8192, 512},
+    {form::nn, 1024, 256, 768},
+    {form::nn, 1024, 1024, 1024},
+    {form::nn, 512, 784, 128},
+    {form::nt, 256, 256, 1024},
+    {form::nt, 256, 1024, 256},
+    {form::tn, 256, 256, 1024},
+    {form::tn, 1024, 256, 256},
+    {form::nt, 64, 512, 8192},
+    {form::tn, 512, 64, 8192},
+    {form::tn, 8192, 64, 512},
+    // The layers of a 784-256-128-10 classifier on a batch of 256, and on one of 8 shards of it: forward, input
+    // gradient, weight gradient.
+    {form::nn, 256, 784, 256},
+    {form::nn, 256, 256, 128},
+    {form::nn, 256, 128, 10},
+    {form::nt, 256, 10, 128},
+    {form::nt, 256, 128, 256},
+    {form::tn, 784, 256, 256},
+    {form::tn, 256, 256, 128},
+    {form::tn, 128, 256, 10},
+    {form::nn, 32, 784, 256},
+    {form::nn, 32, 256, 128},
+    {form::nn, 32, 128, 10},
+    {form::nt, 32, 10, 128},
+    {form::nt, 32, 128, 256},
+    {form::tn, 784, 32, 256},
+    {form::tn, 256, 32, 128},
+    {form::tn, 128, 32, 10},
 };
 
 double seconds_per_call(const tessera::kernels::gemm_problem<float>& problem, bool parallel) {

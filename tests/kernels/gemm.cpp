@@ -37,7 +37,8 @@ using kernels::gemm_problem;
 
 enum class grouping { batched, shared_b, summed_c };
 
-/// A problem and its operands, each between guard pages, with leading dimensions and strides that are odd where `loose`.
+/// A problem and its operands, each between guard pages, with leading dimensions and strides that are odd where
+/// `loose`.
 template <class T>
 struct instance {
   instance(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed = false, bool b_transposed = false,
@@ -65,7 +66,8 @@ struct instance {
   }
 
   /// Elements from the first to the last that the problem may touch, and not one more.
-  static std::int64_t length(std::int64_t rows, std::int64_t leading, std::int64_t row, std::int64_t stride, std::int64_t groups) {
+  static std::int64_t length(std::int64_t rows, std::int64_t leading, std::int64_t row, std::int64_t stride,
+                             std::int64_t groups) {
     return rows == 0 || row == 0 ? 0 : (groups - 1) * stride + (rows - 1) * leading + row;
   }
 
@@ -74,7 +76,8 @@ struct instance {
 };
 
 template <class T>
-std::vector<T> product(const instance<T>& in, bool accumulate, void (*multiply)(const gemm_problem<T>&, bool), bool parallel) {
+std::vector<T> product(const instance<T>& in, bool accumulate, void (*multiply)(const gemm_problem<T>&, bool),
+                       bool parallel) {
   std::vector<T> c(in.c.data(), in.c.data() + in.c.size());
   gemm_problem<T> p = in.problem;
   p.c = c.data(), p.accumulate = accumulate;
@@ -95,8 +98,8 @@ std::vector<T> magnitudes(const instance<T>& in, bool accumulate) {
   return c;
 }
 
-/// Both products are within (terms + 1) roundings of the exact one, so they differ by at most twice that. The gaps between rows
-/// and groups must keep what they held.
+/// Both products are within (terms + 1) roundings of the exact one, so they differ by at most twice that. The gaps
+/// between rows and groups must keep what they held.
 template <class T>
 void require_naive(instance<T>& in, bool accumulate) {
   const auto expected = product<T>(in, accumulate, kernels::naive::gemm<T>, false);
@@ -110,19 +113,21 @@ void require_naive(instance<T>& in, bool accumulate) {
     const auto at = static_cast<std::size_t>(i);
     if (!close(in.c[i], expected[at], roundings * epsilon<T> * scale[at])) ++wrong;
   }
-  INFO("m " << p.m << " n " << p.n << " k " << p.k << " a_transposed " << p.a_transposed << " b_transposed " << p.b_transposed
-            << " lda " << p.lda << " groups " << p.groups << " strides " << p.a_stride << ' ' << p.b_stride << ' '
-            << p.c_stride << " accumulate " << accumulate);
+  INFO("m " << p.m << " n " << p.n << " k " << p.k << " a_transposed " << p.a_transposed << " b_transposed "
+            << p.b_transposed << " lda " << p.lda << " groups " << p.groups << " strides " << p.a_stride << ' '
+            << p.b_stride << ' ' << p.c_stride << " accumulate " << accumulate);
   REQUIRE(wrong == 0);
 }
 
-TEMPLATE_TEST_CASE("gemm is the naive product for odd sizes, all transpositions and leading dimensions", "", float, double) {
+TEMPLATE_TEST_CASE("gemm is the naive product for odd sizes, all transpositions and leading dimensions", "", float,
+                   double) {
   for (std::int64_t m : {1, 2, 5, 11, 12, 13, 25, 97})
     for (std::int64_t n : {1, 7, 15, 16, 17, 31, 32, 33, 65})
       for (std::int64_t k : {1, 2, 7, 15, 16, 17, 100, 257})
         for (int form = 0; form < 4; ++form) {
           const bool loose = (m + n + k + form) % 2 == 0;
-          instance<TestType> in(m, n, k, form & 1, form & 2, 1, grouping::batched, loose ? edge::front : edge::back, loose ? 1 : 0);
+          instance<TestType> in(m, n, k, form & 1, form & 2, 1, grouping::batched, loose ? edge::front : edge::back,
+                                loose ? 1 : 0);
           require_naive(in, (m + n) % 3 == 0);
         }
 }
@@ -138,7 +143,8 @@ TEMPLATE_TEST_CASE("gemm is the naive product where it is cut into several cache
   }
 }
 
-TEMPLATE_TEST_CASE("gemm is the naive product for groups: batched, with a shared B, and summed into one C", "", float, double) {
+TEMPLATE_TEST_CASE("gemm is the naive product for groups: batched, with a shared B, and summed into one C", "", float,
+                   double) {
   for (const grouping kind : {grouping::batched, grouping::shared_b, grouping::summed_c})
     for (std::int64_t groups : {2, 3, 8})
       for (std::int64_t m : {1, 13, 32})
@@ -190,7 +196,8 @@ TEST_CASE("gemm keeps infinity in one row and one column") {
     for (std::int64_t j = 0; j < 40; ++j) REQUIRE(std::isfinite(in.c[i * 40 + j]) == (i != 7));
 }
 
-TEST_CASE("gemm of depth 0 gives zeros, or leaves C when accumulating; without rows, columns or groups it does nothing") {
+TEST_CASE(
+    "gemm of depth 0 gives zeros, or leaves C when accumulating; without rows, columns or groups it does nothing") {
   instance<float> in(5, 7, 0, false, false, 2, grouping::batched, edge::back, 1);
   const std::vector<float> before(in.c.begin(), in.c.end());
   in.problem.accumulate = true;
@@ -220,8 +227,11 @@ TEST_CASE("gemm takes pointers of any alignment") {
 
 TEMPLATE_TEST_CASE("gemm gives the same bits on 1, 2 and 4 threads and without TBB", "", float, double) {
   for (const grouping kind : {grouping::batched, grouping::shared_b, grouping::summed_c})
-    for (const auto [m, n, k, groups] : {std::array<std::int64_t, 4>{130, 140, 530, 3}, {32, 256, 784, 8}, {12, 32, 3000, 1},
-                                         {500, 10, 128, 1}, {1, 700, 300, 2}}) {
+    for (const auto [m, n, k, groups] : {std::array<std::int64_t, 4>{130, 140, 530, 3},
+                                         {32, 256, 784, 8},
+                                         {12, 32, 3000, 1},
+                                         {500, 10, 128, 1},
+                                         {1, 700, 300, 2}}) {
       const instance<TestType> in(m, n, k, false, true, groups, kind);
       const auto serial = product<TestType>(in, false, kernels::gemm<TestType>, false);
       for (const int threads : {1, 2, 4})
@@ -244,8 +254,7 @@ TEST_CASE("gemm gives the same bits however its operands are stored") {
       for (std::int64_t j = 0; j < n; ++j) in.b[p.b_transposed ? j * p.ldb + d : d * p.ldb + j] = plain.b[d * n + j];
     }
     kernels::gemm(p, true);
-    for (std::int64_t i = 0; i < m; ++i)
-      REQUIRE(same_bits(in.c.data() + i * p.ldc, expected.data() + i * n, n));
+    for (std::int64_t i = 0; i < m; ++i) REQUIRE(same_bits(in.c.data() + i * p.ldc, expected.data() + i * n, n));
   }
 }
 
@@ -325,9 +334,12 @@ TEST_CASE("gemm refuses negative sizes and leading dimensions shorter than a row
   REQUIRE(message([](auto& p) { p.n = -2; }) == "tessera: gemm: n is -2; it must be at least 0");
   REQUIRE(message([](auto& p) { p.k = -3; }) == "tessera: gemm: k is -3; it must be at least 0");
   REQUIRE(message([](auto& p) { p.groups = -4; }) == "tessera: gemm: groups is -4; it must be at least 0");
-  REQUIRE(message([](auto& p) { p.lda = 2; }) == "tessera: gemm: lda is 2; it must be at least the length of a stored row of A, 3");
-  REQUIRE(message([](auto& p) { p.ldb = 6; }) == "tessera: gemm: ldb is 6; it must be at least the length of a stored row of B, 7");
-  REQUIRE(message([](auto& p) { p.ldc = 6; }) == "tessera: gemm: ldc is 6; it must be at least the length of a row of C, 7");
+  REQUIRE(message([](auto& p) { p.lda = 2; }) ==
+          "tessera: gemm: lda is 2; it must be at least the length of a stored row of A, 3");
+  REQUIRE(message([](auto& p) { p.ldb = 6; }) ==
+          "tessera: gemm: ldb is 6; it must be at least the length of a stored row of B, 7");
+  REQUIRE(message([](auto& p) { p.ldc = 6; }) ==
+          "tessera: gemm: ldc is 6; it must be at least the length of a row of C, 7");
 }
 
 }  // namespace

@@ -24,13 +24,15 @@ constexpr reduce_kind kinds[] = {reduce_kind::sum, reduce_kind::max, reduce_kind
 template <class T>
 bool agrees(reduce_kind kind, T value, T expected, std::int64_t n, T sum_of_magnitudes) {
   if constexpr (std::is_floating_point_v<T>)
-    return close(value, expected, kind == reduce_kind::sum ? static_cast<T>(2 * n) * epsilon<T> * sum_of_magnitudes : T(0));
+    return close(value, expected,
+                 kind == reduce_kind::sum ? static_cast<T>(2 * n) * epsilon<T> * sum_of_magnitudes : T(0));
   else
     return value == expected;
 }
 
 template <class T>
-void require_naive(reduce_kind kind, const guarded<T>& in, std::int64_t outer, std::int64_t n, std::int64_t inner, edge side) {
+void require_naive(reduce_kind kind, const guarded<T>& in, std::int64_t outer, std::int64_t n, std::int64_t inner,
+                   edge side) {
   guarded<T> out(outer * inner, side), expected(outer * inner, side), scale(outer * inner, side);
   kernels::reduce(kind, in.data(), out.data(), outer, n, inner, true);
   kernels::naive::reduce(kind, in.data(), expected.data(), outer, n, inner);
@@ -46,8 +48,8 @@ void require_naive(reduce_kind kind, const guarded<T>& in, std::int64_t outer, s
   REQUIRE(wrong == 0);
 }
 
-TEMPLATE_TEST_CASE("reduce is the naive loop for rows, columns and whole arrays of odd sizes", "", float, double, std::int32_t,
-                   std::uint32_t, bool) {
+TEMPLATE_TEST_CASE("reduce is the naive loop for rows, columns and whole arrays of odd sizes", "", float, double,
+                   std::int32_t, std::uint32_t, bool) {
   for (const reduce_kind kind : kinds) {
     if (std::is_same_v<TestType, bool> && kind == reduce_kind::sum) continue;
     for (std::int64_t outer : {1, 3})
@@ -61,10 +63,12 @@ TEMPLATE_TEST_CASE("reduce is the naive loop for rows, columns and whole arrays 
   }
 }
 
-TEMPLATE_TEST_CASE("reduce is the naive loop for lines long enough to be cut into parts", "", float, double, std::int32_t, bool) {
+TEMPLATE_TEST_CASE("reduce is the naive loop for lines long enough to be cut into parts", "", float, double,
+                   std::int32_t, bool) {
   for (const reduce_kind kind : kinds) {
     if (std::is_same_v<TestType, bool> && kind == reduce_kind::sum) continue;
-    for (const auto& [outer, n] : {std::pair<std::int64_t, std::int64_t>{1, 1000003}, {2, 131072}, {3, 140001}, {70, 131999}}) {
+    for (const auto& [outer, n] :
+         {std::pair<std::int64_t, std::int64_t>{1, 1000003}, {2, 131072}, {3, 140001}, {70, 131999}}) {
       guarded<TestType> in(outer * n, edge::back);
       fill_random(in, 6);
       if constexpr (std::is_same_v<TestType, bool>)
@@ -167,8 +171,12 @@ TEST_CASE("integer sums wrap around") {
 }
 
 TEST_CASE("reduce gives the same bits on 1, 2 and 4 threads, at any alignment, for one row or many") {
-  for (const auto [outer, n, inner] : {std::array<std::int64_t, 3>{1, 1000003, 1}, {40, 3001, 1}, {2, 200000, 1}, {1, 5000, 130},
-                                       {7, 700, 10}, {70, 33000, 1}}) {
+  for (const auto [outer, n, inner] : {std::array<std::int64_t, 3>{1, 1000003, 1},
+                                       {40, 3001, 1},
+                                       {2, 200000, 1},
+                                       {1, 5000, 130},
+                                       {7, 700, 10},
+                                       {70, 33000, 1}}) {
     const auto size = static_cast<std::size_t>(outer * inner);
     std::vector<float> in(static_cast<std::size_t>(outer * n * inner)), expected(size), shifted(in.size() + 16);
     fill_random(in, 9);
@@ -191,7 +199,8 @@ TEST_CASE("reduce gives the same bits on 1, 2 and 4 threads, at any alignment, f
   }
 }
 
-TEMPLATE_TEST_CASE("add_shards combines shards in order, also in place", "", float, double, std::int32_t, std::uint32_t, bool) {
+TEMPLATE_TEST_CASE("add_shards combines shards in order, also in place", "", float, double, std::int32_t, std::uint32_t,
+                   bool) {
   for (const reduce_kind kind : kinds) {
     if (std::is_same_v<TestType, bool> && kind == reduce_kind::sum) continue;
     for (int shards : {1, 2, 3, 8})

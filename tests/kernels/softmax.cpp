@@ -52,7 +52,8 @@ TEMPLATE_TEST_CASE("softmax and log_softmax are the naive loops", "", float, dou
       guarded<TestType> x(rows * cols, side), y(rows * cols, side), expected(rows * cols, side);
       fill_logits(x);
       INFO("cols " << cols);
-      // Two exponentials (4 roundings each, and the rounding of x - max, at most 16 here, inside them), cols additions, one division.
+      // Two exponentials (4 roundings each, and the rounding of x - max, at most 16 here, inside them), cols additions,
+      // one division.
       const TestType roundings = static_cast<TestType>(2 * (4 + 16) + 2 * cols + 4) * epsilon<TestType>;
       kernels::softmax(x.data(), y.data(), rows, cols, true);
       kernels::naive::softmax(x.data(), expected.data(), rows, cols);
@@ -96,8 +97,8 @@ TEMPLATE_TEST_CASE("softmax sums to one and shifts do not change it", "", float,
   REQUIRE(std::abs(y[0] + y[1] + y[2] + y[3] - 1) <= 4 * epsilon<TestType>);
 }
 
-TEMPLATE_TEST_CASE("a row of nothing but -infinity is zeros in softmax, -infinity in log_softmax, with zero gradients", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("a row of nothing but -infinity is zeros in softmax, -infinity in log_softmax, with zero gradients",
+                   "", float, double) {
   for (const std::int64_t cols : widths) {
     const auto n = static_cast<std::size_t>(cols);
     const std::vector<TestType> x(n, -inf<TestType>), g(n, TestType(3)), zeros(n, TestType(0));
@@ -122,9 +123,9 @@ TEMPLATE_TEST_CASE("a NaN or +infinity makes its own row NaN and no other", "", 
           fill_random(x, 14);
           x[cols + at] = odd;
           f(x.data(), y.data(), 3, cols, false);
-          (f == static_cast<forward<TestType>>(kernels::softmax<TestType>) ? kernels::naive::softmax<TestType>
-                                                                           : kernels::naive::log_softmax<TestType>)(
-              x.data(), expected.data(), 3, cols, false);
+          (f == static_cast<forward<TestType>>(kernels::softmax<TestType>)
+               ? kernels::naive::softmax<TestType>
+               : kernels::naive::log_softmax<TestType>)(x.data(), expected.data(), 3, cols, false);
           std::int64_t wrong = 0;
           for (std::int64_t i = 0; i < 3 * cols; ++i)
             if (std::isnan(y[i]) != std::isnan(expected[i])) ++wrong;
@@ -133,7 +134,8 @@ TEMPLATE_TEST_CASE("a NaN or +infinity makes its own row NaN and no other", "", 
         }
 }
 
-TEMPLATE_TEST_CASE("a row has the same bits wherever it stands, in place or not, on 1, 2 and 4 threads", "", float, double) {
+TEMPLATE_TEST_CASE("a row has the same bits wherever it stands, in place or not, on 1, 2 and 4 threads", "", float,
+                   double) {
   for (const std::int64_t cols : {1, 10, 33, 64, 1000}) {
     constexpr std::int64_t rows = 64;
     guarded<TestType> x(rows * cols, edge::back), g(rows * cols, edge::back), out(rows * cols, edge::back);

@@ -21,8 +21,8 @@ namespace kernel_test {
 
 enum class edge { front, back };
 
-/// n elements that touch an unreadable page: with edge::back the last one ends where it begins, with edge::front the first
-/// one begins where it ends. An access beyond that end stops the program.
+/// n elements that touch an unreadable page: with edge::back the last one ends where it begins, with edge::front the
+/// first one begins where it ends. An access beyond that end stops the program.
 template <class T>
 class guarded {
  public:
@@ -32,7 +32,8 @@ class guarded {
     const std::size_t inner = (bytes + page - 1) / page * page;
     size_ = inner + 2 * page;
     base_ = static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (base_ == MAP_FAILED || mprotect(base_, page, PROT_NONE) != 0 || mprotect(base_ + page + inner, page, PROT_NONE) != 0)
+    if (base_ == MAP_FAILED || mprotect(base_, page, PROT_NONE) != 0 ||
+        mprotect(base_ + page + inner, page, PROT_NONE) != 0)
       throw std::bad_alloc();
     data_ = reinterpret_cast<T*>(base_ + page + (side == edge::back ? inner - bytes : 0));
   }
@@ -68,9 +69,12 @@ void fill_random(Array& values, unsigned seed) {
   using T = std::remove_cvref_t<decltype(*values.begin())>;
   std::mt19937 bits(seed);
   for (T& value : values) {
-    if constexpr (std::is_same_v<T, bool>) value = bits() % 3 == 0;
-    else if constexpr (std::is_integral_v<T>) value = static_cast<T>(bits());
-    else value = std::uniform_real_distribution<T>(-1, 1)(bits);
+    if constexpr (std::is_same_v<T, bool>)
+      value = bits() % 3 == 0;
+    else if constexpr (std::is_integral_v<T>)
+      value = static_cast<T>(bits());
+    else
+      value = std::uniform_real_distribution<T>(-1, 1)(bits);
   }
 }
 

@@ -37,8 +37,8 @@ struct gemm_problem {
 
 namespace detail {
 
-/// The depth is summed in blocks of at most this many steps, so that a block of tile_columns of B stays in a 48 KiB cache. It is
-/// the same for every type and instruction set, because it fixes the order of summation.
+/// The depth is summed in blocks of at most this many steps, so that a block of tile_columns of B stays in a 48 KiB
+/// cache. It is the same for every type and instruction set, because it fixes the order of summation.
 inline constexpr std::int64_t gemm_depth = 256;
 
 template <class T>
@@ -59,9 +59,9 @@ struct gemm_region {
   std::int64_t batch, row_begin, row_end, column_begin, column_end;
 };
 
-/// A problem with its groups resolved into three axes (at most one is longer than 1): entries of a batch, groups stacked along
-/// the rows because they share B, groups stacked along the depth because they share C. Rows are cut into panels of at most
-/// tile_rows, columns into panels of tile_columns; a panel of rows never crosses a group.
+/// A problem with its groups resolved into three axes (at most one is longer than 1): entries of a batch, groups
+/// stacked along the rows because they share B, groups stacked along the depth because they share C. Rows are cut into
+/// panels of at most tile_rows, columns into panels of tile_columns; a panel of rows never crosses a group.
 template <class T>
 class gemm_run {
  public:
@@ -76,10 +76,9 @@ class gemm_run {
   std::int64_t batches() const { return batches_; }
   std::int64_t row_panels() const { return panels_ * row_groups_; }
   std::int64_t column_panels() const { return ceil_div(p_.n, tile_columns<T>); }
-  std::int64_t depth() const { return depth_; }
 
-  /// Computes a region of C on this thread. Every element is the sum over depth blocks, in order, of sums over depth steps, in
-  /// order: neither the region nor the panel it falls into changes its bits.
+  /// Computes a region of C on this thread. Every element is the sum over depth blocks, in order, of sums over depth
+  /// steps, in order: neither the region nor the panel it falls into changes its bits.
   void operator()(const gemm_region& region) const {
     if (region.row_begin == region.row_end) return;
     T* const packed_a = reinterpret_cast<T*>(workspace());
@@ -118,9 +117,10 @@ class gemm_run {
     }
   }
 
-  /// All rows of the strip times its columns of B, over the steps [start, start + depth) of the depth. B is packed a panel at a
-  /// time, just before its first use, while its place in the first cache is warm.
-  void multiply_strip(const gemm_region& strip, std::int64_t start, std::int64_t depth, T* packed_a, T* packed_b) const {
+  /// All rows of the strip times its columns of B, over the steps [start, start + depth) of the depth. B is packed a
+  /// panel at a time, just before its first use, while its place in the first cache is warm.
+  void multiply_strip(const gemm_region& strip, std::int64_t start, std::int64_t depth, T* packed_a,
+                      T* packed_b) const {
     const std::int64_t panels = strip.row_end - strip.row_begin;
     const std::int64_t at_once = (packed_a_size<T> - width<T>) / (depth * tile_rows<T>);
     const std::int64_t row_blocks = ceil_div(panels, at_once);
@@ -166,8 +166,8 @@ class gemm_run {
     }
   }
 
-  void multiply_panel(const gemm_region& block, std::int64_t q, std::int64_t start, std::int64_t depth, const T* packed_a,
-                      const T* panel, std::int64_t panel_step) const {
+  void multiply_panel(const gemm_region& block, std::int64_t q, std::int64_t start, std::int64_t depth,
+                      const T* packed_a, const T* panel, std::int64_t panel_step) const {
     const bool accumulate = p_.accumulate || start > 0;
     const std::int64_t columns = panel_columns(q);
     for (std::int64_t r = block.row_begin; r < block.row_end; ++r) {
@@ -183,8 +183,8 @@ class gemm_run {
   std::int64_t depth_groups_, row_groups_, batches_, panels_, depth_;
 };
 
-/// How many parts to cut the rows into, the columns being cut into threads / parts: the choice that keeps the longest part
-/// shortest, in vector operations and in elements to pack (four elements cost about one operation).
+/// How many parts to cut the rows into, the columns being cut into threads / parts: the choice that keeps the longest
+/// part shortest, in vector operations and in elements to pack (four elements cost about one operation).
 template <class T>
 std::int64_t gemm_row_parts(const gemm_run<T>& run, std::int64_t threads) {
   std::int64_t best = 1;
@@ -205,8 +205,8 @@ std::int64_t gemm_row_parts(const gemm_run<T>& run, std::int64_t threads) {
 template <class T>
 void check_gemm(const gemm_problem<T>& p) {
   const auto refuse = [](const char* name, std::int64_t value, const char* least, std::int64_t bound) {
-    throw shape_error("tessera: gemm: " + std::string(name) + " is " + std::to_string(value) + "; it must be at least " +
-                      least + std::to_string(bound));
+    throw shape_error("tessera: gemm: " + std::string(name) + " is " + std::to_string(value) +
+                      "; it must be at least " + least + std::to_string(bound));
   };
   if (p.m < 0) refuse("m", p.m, "", 0);
   if (p.n < 0) refuse("n", p.n, "", 0);
@@ -231,11 +231,12 @@ void gemm_of_no_depth(const gemm_problem<T>& p) {
 
 /// C_g[i][j] (+)= sum over p of A_g[i][p] B_g[p][j], for T = float or double.
 ///
-/// C must overlap neither A nor B. Groups with c_stride == 0 are summed in group order; with b_stride == 0, B is packed once for
-/// all groups. Nothing is skipped, so 0 * infinity is NaN as in the plain loop.
+/// C must overlap neither A nor B. Groups with c_stride == 0 are summed in group order; with b_stride == 0 no thread
+/// packs a part of B more than once, however many groups there are. Nothing is skipped, so 0 * infinity is NaN as in the plain loop.
 ///
-/// Bits: each element is summed along k in an order that depends on k alone (groups * k when summed), by fused multiply-adds.
-/// So neither threads, nor m, n, transposition or leading dimensions, nor cutting rows or columns into shards, changes a bit.
+/// Bits: each element is summed along k in an order that depends on k alone (groups * k when summed), by fused
+/// multiply-adds. So neither threads, nor m, n, transposition or leading dimensions, nor cutting rows or columns into
+/// shards, changes a bit.
 ///
 /// Nothing is allocated but a thread's scratch memory, once. May be called from inside parallel_for.
 /// Throws shape_error for a negative size or a leading dimension shorter than a row.
@@ -256,8 +257,9 @@ void gemm(const gemm_problem<T>& problem, bool parallel) {
   parallel_for(run.batches() * region_parts, threads > 1, [&](std::int64_t task) {
     const std::int64_t i = task % region_parts / column_parts;
     const std::int64_t j = task % column_parts;
-    run({task / region_parts, detail::part(run.row_panels(), row_parts, i), detail::part(run.row_panels(), row_parts, i + 1),
-         detail::part(run.column_panels(), column_parts, j), detail::part(run.column_panels(), column_parts, j + 1)});
+    run({task / region_parts, detail::part(run.row_panels(), row_parts, i),
+         detail::part(run.row_panels(), row_parts, i + 1), detail::part(run.column_panels(), column_parts, j),
+         detail::part(run.column_panels(), column_parts, j + 1)});
   });
 }
 

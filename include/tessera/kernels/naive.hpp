@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include <tessera/kernels/gemm.hpp>
 #include <tessera/kernels/reduce.hpp>
@@ -41,7 +42,8 @@ T combine(reduce_kind kind, T a, T b) {
 
 /// out[o, c] = in[o, 0, c] + ... + in[o, n-1, c].  o: outer, r: n, c: inner.
 template <class T>
-void reduce(reduce_kind kind, const T* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner, bool = false) {
+void reduce(reduce_kind kind, const T* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner,
+            bool = false) {
   for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t c = 0; c < inner; ++c) {
       T total = reduce_identity<T>(kind);
@@ -68,7 +70,8 @@ T largest(const T* x, std::int64_t n) {
   return top;
 }
 
-/// y[i, j] = exp(x[i, j] - max_i) / sum over j of exp(x[i, j] - max_i); zeros where max_i = -infinity.  i: rows, j: cols.
+/// y[i, j] = exp(x[i, j] - max_i) / sum over j of exp(x[i, j] - max_i),
+/// or zeros where max_i = -infinity.  i: rows, j: cols.
 template <class T>
 void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool = false) {
   for (std::int64_t i = 0; i < rows; ++i, x += cols, y += cols) {
@@ -102,7 +105,8 @@ void softmax_backward(const T* y, const T* g, T* dx, std::int64_t rows, std::int
   }
 }
 
-/// dx[i, j] = g[i, j] - exp(logp[i, j]) sum over j of g[i, j]; zeros where all of logp[i] is -infinity.  i: rows, j: cols.
+/// dx[i, j] = g[i, j] - exp(logp[i, j]) sum over j of g[i, j],
+/// or zeros where all of logp[i] is -infinity.  i: rows, j: cols.
 template <class T>
 void log_softmax_backward(const T* logp, const T* g, T* dx, std::int64_t rows, std::int64_t cols, bool = false) {
   for (std::int64_t i = 0; i < rows; ++i, logp += cols, g += cols, dx += cols) {

@@ -9,11 +9,12 @@
 
 namespace tessera::kernels {
 
-/// Calls f(i) once for every i in [0, n), in any order and on any thread of the current arena when `parallel`, else in order on
-/// this thread. Each thread gets one contiguous range of about equal length, which costs less than a microsecond.
+/// Calls f(i) once for every i in [0, n), in any order and on any thread of the current arena when `parallel`, else in
+/// order on this thread. Each thread gets one contiguous range of about equal length, which costs less than a
+/// microsecond.
 ///
-/// While the caller waits, it may run other tasks of its arena: hold no lock and no thread_local buffer across this call.
-/// The first exception thrown by f leaves the call once the loop has stopped.
+/// While the caller waits, it may run other tasks of its arena: hold no lock and no thread_local buffer across this
+/// call. The first exception thrown by f leaves the call once the loop has stopped.
 template <class F>
 void parallel_for(std::int64_t n, bool parallel, F&& f) {
   if (!parallel || n <= 1) {
@@ -28,7 +29,8 @@ void parallel_for(std::int64_t n, bool parallel, F&& f) {
       tbb::static_partitioner());
 }
 
-/// How many threads can work in the current arena: a hint for cutting work, never a reason to change an order of summation.
+/// How many threads can work in the current arena: a hint for cutting work, never a reason to change an order of
+/// summation.
 inline std::int64_t concurrency() { return tbb::this_task_arena::max_concurrency(); }
 
 }  // namespace tessera::kernels

@@ -9,14 +9,15 @@
 #include <type_traits>
 
 #include <tessera/core/error.hpp>
-#include <tessera/kernels/detail/lanes.hpp>
+#include <tessera/kernels/detail/combine.hpp>
 #include <tessera/kernels/parallel.hpp>
 
 namespace tessera::kernels {
 
 enum class reduce_kind { sum, max, min };
 
-/// What a reduction of no elements gives: 0, or the least (max) or greatest (min) value of T, infinite where T has infinities.
+/// What a reduction of no elements gives: 0, or the least (max) or greatest (min) value of T, infinite where T has
+/// infinities.
 template <class T>
 constexpr T reduce_identity(reduce_kind kind) {
   using limits = std::numeric_limits<T>;
@@ -40,8 +41,8 @@ struct add {
   }
 };
 
-/// The larger (Max) or smaller of two, NaN if either is: a vector unit's own max drops a NaN on one side. In xsimd 8.1 only isnan
-/// finds it: b != b is false for NaN on AVX and AVX-512.
+/// The larger (Max) or smaller of two, NaN if either is: a vector unit's own max drops a NaN on one side. In xsimd 8.1
+/// only isnan finds it: b != b is false for NaN on AVX and AVX-512.
 template <class T, bool Max>
 struct extreme {
   T identity;
@@ -64,9 +65,12 @@ template <class T, class F>
 void with_operation(reduce_kind kind, F&& f) {
   using U = reduced_as<T>;
   const auto identity = static_cast<U>(reduce_identity<T>(kind));
-  if (kind == reduce_kind::sum) f(add<U>{identity});
-  else if (kind == reduce_kind::max) f(extreme<U, true>{identity});
-  else f(extreme<U, false>{identity});
+  if (kind == reduce_kind::sum)
+    f(add<U>{identity});
+  else if (kind == reduce_kind::max)
+    f(extreme<U, true>{identity});
+  else
+    f(extreme<U, false>{identity});
 }
 
 /// Lines of at least this many rows of lanes are cut into line_parts parts, also when one thread does them all.
@@ -82,7 +86,7 @@ T combine_long_line(const Op& op, const T* in, std::int64_t n, bool parallel) {
     const auto load = [in](std::int64_t row, std::size_t j) {
       return batch<T>::load_unaligned(in + row * lane_count<T> + static_cast<std::int64_t>(j) * width<T>);
     };
-    const lanes<T> total = combine_rows<T>(op, rows * i / line_parts, rows * (i + 1) / line_parts, load);
+    const lane_set<T> total = combine_rows<T>(op, rows * i / line_parts, rows * (i + 1) / line_parts, load);
     for (std::size_t j = 0; j < total.size(); ++j)
       total[j].store_unaligned(partial + i * lane_count<T> + static_cast<std::int64_t>(j) * width<T>);
   });
@@ -99,29 +103,28 @@ template <class T, class Op>
 void reduce_lines(const Op& op, const T* in, T* out, std::int64_t outer, std::int64_t n, bool parallel) {
   if (n / lane_count<T> >= long_line) {
     const bool one_by_one = outer < line_parts;
-    parallel_for(outer, parallel && !one_by_one, [&](std::int64_t o) {
-      out[o] = combine_long_line<T>(op, in + o * n, n, parallel && one_by_one);
-    });
+    parallel_for(outer, parallel && !one_by_one,
+                 [&](std::int64_t o) { out[o] = combine_long_line<T>(op, in + o * n, n, parallel && one_by_one); });
     return;
   }
   parallel_for(outer, parallel, [&](std::int64_t o) {
-    out[o] = combine_line<T>(op, n, [&](std::int64_t i, std::int64_t count) {
-      return load_part(in + o * n + i, count, op.identity);
-    });
+    out[o] = combine_line<T>(
+        op, n, [&](std::int64_t i, std::int64_t count) { return load_part(in + o * n + i, count, op.identity); });
   });
 }
 
-/// out[o][c] = in[o][0][c] op ... op in[o][n - 1][c], by tiles of lane_count columns. A tile narrower than that reads on into the
-/// next row, where there is one, and drops those lanes.
+/// out[o][c] = in[o][0][c] op ... op in[o][n - 1][c], by tiles of lane_count columns. A tile narrower than that reads
+/// on into the next row, where there is one, and drops those lanes.
 template <class T, class Op>
-void reduce_columns(const Op& op, const T* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner, bool parallel) {
+void reduce_columns(const Op& op, const T* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner,
+                    bool parallel) {
   const std::int64_t tiles = (inner + lane_count<T> - 1) / lane_count<T>;
   const T* const end = in + outer * n * inner;
   parallel_for(outer * tiles, parallel, [&](std::int64_t task) {
     const std::int64_t o = task / tiles;
     const std::int64_t column = task % tiles * lane_count<T>;
     const T* const from = in + o * n * inner + column;
-    const lanes<T> total = combine_rows<T>(op, 0, n, [&](std::int64_t row, std::size_t j) {
+    const lane_set<T> total = combine_rows<T>(op, 0, n, [&](std::int64_t row, std::size_t j) {
       const std::int64_t at = row * inner + static_cast<std::int64_t>(j) * width<T>;
       return load_part(from + at, std::max<std::int64_t>(end - from - at, 0), op.identity);
     });
@@ -135,7 +138,8 @@ void reduce_columns(const Op& op, const T* in, T* out, std::int64_t outer, std::
 template <class T>
 void check_kind(const char* operation, reduce_kind kind) {
   if (std::is_same_v<T, bool> && kind == reduce_kind::sum)
-    throw value_error("tessera: " + std::string(operation) + ": kind is sum for bool; it must be max (or) or min (and)");
+    throw value_error("tessera: " + std::string(operation) +
+                      ": kind is sum for bool; it must be max (or) or min (and)");
 }
 
 /// Below this many elements a second thread costs more than it brings.
@@ -145,22 +149,26 @@ inline constexpr std::int64_t worth_reducing_in_parallel = std::int64_t{1} << 15
 
 /// out[o][c] = in[o][0][c] op in[o][1][c] op ... op in[o][n-1][c], for a contiguous array in[outer][n][inner].
 ///
-/// T is float, double, std::int32_t, std::uint32_t, or bool (max is `or`, min is `and`; no sum). Integer sums wrap around. max and
-/// min give NaN if any element is NaN. n == 0 gives reduce_identity. `out` must not overlap `in`.
+/// T is float, double, std::int32_t, std::uint32_t, or bool (max is `or`, min is `and`; no sum). Integer sums wrap
+/// around. max and min give NaN if any element is NaN. n == 0 gives reduce_identity. `out` must not overlap `in`.
 ///
-/// Bits: the order of combination depends on n and on whether inner is 1, on nothing else. Sums are pairwise over blocks, so
-/// the relative error of a sum of n positive floats is at most about (32 + log2 n) * 2^-24.
+/// Bits: the order of combination depends on n and on whether inner is 1, on nothing else. Sums are pairwise over
+/// blocks, so the relative error of a sum of n positive floats is at most about (32 + log2 n) * 2^-24.
+///
 /// Source: N. J. Higham, "The accuracy of floating point summation", SIAM J. Sci. Comput. 14 (1993).
 template <class T>
-void reduce(reduce_kind kind, const T* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner, bool parallel) {
+void reduce(reduce_kind kind, const T* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner,
+            bool parallel) {
   detail::check_kind<T>("reduce", kind);
   using U = detail::reduced_as<T>;
   const auto* const from = reinterpret_cast<const U*>(in);
   auto* const to = reinterpret_cast<U*>(out);
   const bool many = parallel && outer * n * inner >= detail::worth_reducing_in_parallel;
   detail::with_operation<T>(kind, [&](const auto& op) {
-    if (inner == 1) detail::reduce_lines<U>(op, from, to, outer, n, many);
-    else detail::reduce_columns<U>(op, from, to, outer, n, inner, many);
+    if (inner == 1)
+      detail::reduce_lines<U>(op, from, to, outer, n, many);
+    else
+      detail::reduce_columns<U>(op, from, to, outer, n, inner, many);
   });
 }
 

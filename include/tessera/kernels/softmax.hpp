@@ -2,11 +2,12 @@
 // Softmax and its logarithm over the rows of an array, and their gradients.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
-#include <tessera/kernels/detail/lanes.hpp>
+#include <tessera/kernels/detail/combine.hpp>
 #include <tessera/kernels/parallel.hpp>
 #include <tessera/kernels/reduce.hpp>
 
@@ -27,7 +28,8 @@ T row_max(const T* x, std::int64_t n) {
 
 template <class T>
 T row_sum(const T* x, std::int64_t n) {
-  return combine_line<T>(add<T>{}, n, [x](std::int64_t i, std::int64_t count) { return load_part(x + i, count, T(0)); });
+  return combine_line<T>(add<T>{}, n,
+                         [x](std::int64_t i, std::int64_t count) { return load_part(x + i, count, T(0)); });
 }
 
 /// out[i] = f(i, number of elements from i on), a batch at a time.
@@ -45,7 +47,8 @@ void for_each_row(std::int64_t rows, std::int64_t cols, bool parallel, const F& 
 
 }  // namespace detail
 
-/// y[i][j] = exp(x[i][j] - max_i) / sum over j of exp(x[i][j] - max_i), for contiguous x and y of [rows][cols] float or double.
+/// y[i][j] = exp(x[i][j] - max_i) / sum over j of exp(x[i][j] - max_i), for contiguous [rows][cols] arrays of
+/// float or double.
 ///
 /// A row of nothing but -infinity gives zeros; a NaN or +infinity gives NaN throughout its row. y may be x.
 /// Bits: a row's result depends on its elements alone, so cutting the rows into shards changes nothing.
@@ -68,9 +71,11 @@ void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool parall
   });
 }
 
-/// y[i][j] = x[i][j] - max_i - log(sum over j of exp(x[i][j] - max_i)), for contiguous x and y of [rows][cols] float or double.
+/// y[i][j] = x[i][j] - max_i - log(sum over j of exp(x[i][j] - max_i)), for contiguous [rows][cols] arrays of
+/// float or double.
 ///
-/// A row of nothing but -infinity gives -infinity; a NaN or +infinity gives NaN throughout its row. y may be x. Bits as softmax.
+/// A row of nothing but -infinity gives -infinity; a NaN or +infinity gives NaN throughout its row. y may be x. Bits as
+/// softmax.
 template <class T>
 void log_softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool parallel) {
   using namespace detail;
@@ -86,9 +91,8 @@ void log_softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool pa
       return xsimd::exp(load_part(from + j, count, minus_infinity<T>) - batch<T>(top));
     });
     const batch<T> shift(top), log_sum(std::log(sum));
-    write_row(to, cols, [=](std::int64_t j, std::int64_t count) {
-      return load_part(from + j, count, T(0)) - shift - log_sum;
-    });
+    write_row(to, cols,
+              [=](std::int64_t j, std::int64_t count) { return load_part(from + j, count, T(0)) - shift - log_sum; });
   });
 }
 
@@ -110,7 +114,8 @@ void softmax_backward(const T* y, const T* g, T* dx, std::int64_t rows, std::int
   });
 }
 
-/// dx[i][j] = g[i][j] - exp(logp[i][j]) sum over j of g[i][j], where logp = log_softmax(x) and g is the gradient at logp.
+/// dx[i][j] = g[i][j] - exp(logp[i][j]) sum over j of g[i][j], where logp = log_softmax(x) and g is the gradient at
+/// logp.
 ///
 /// A row of nothing but -infinity in logp gives zeros. dx may be logp or g. Bits as softmax.
 template <class T>

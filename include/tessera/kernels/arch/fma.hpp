@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused multiply-add of vectors; xsimd 8.1 multiplies and adds separately on AVX-512, which takes twice as long and rounds twice.
+// Fused multiply-add of vectors; xsimd 8.1 multiplies and adds separately on AVX-512, which takes twice as long and
+// rounds twice.
 #pragma once
 
 #include <type_traits>

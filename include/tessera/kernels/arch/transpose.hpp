@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposes a square of vectors in registers; written with the compiler's shuffles because xsimd 8.1's zip_lo and zip_hi
-// interleave whole vectors on some instruction sets and 128-bit lanes on others.
+// Transposes a square of vectors in registers; written with the compiler's shuffles because xsimd 8.1's zip_lo and
+// zip_hi interleave whole vectors on some instruction sets and 128-bit lanes on others.
 #pragma once
 
 #include <cstddef>

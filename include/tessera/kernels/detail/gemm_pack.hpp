@@ -10,8 +10,9 @@
 
 namespace tessera::kernels::detail {
 
-/// Either operand of a product: `lines` are the rows of A or the columns of B, and each line runs along the depth k. In memory
-/// a step of the depth is a row (depth_major: B as it is, A transposed) or each line is (A as it is, B transposed).
+/// Either operand of a product: `lines` are the rows of A or the columns of B, and each line runs along the depth k. In
+/// memory a step of the depth is a row (depth_major: B as it is, A transposed) or each line is (A as it is, B
+/// transposed).
 template <class T>
 struct gemm_operand {
   const T* data = nullptr;
@@ -24,11 +25,11 @@ struct gemm_operand {
   }
 };
 
-/// to[p * step + i] = from[p * leading + i] for i < lines, 0 for lines <= i < step. May write up to width - 1 elements after
-/// the last step. `readable` says how many elements of a row may be read, which is at least `lines`.
+/// to[p * step + i] = from[p * leading + i] for i < lines, 0 for lines <= i < step. May write up to width - 1 elements
+/// after the last step. `readable` says how many elements of a row may be read, which is at least `lines`.
 template <class T>
-void pack_rows(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t readable, std::int64_t depth, T* to,
-               std::int64_t step) {
+void pack_rows(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t readable, std::int64_t depth,
+               T* to, std::int64_t step) {
   constexpr std::int64_t w = width<T>;
   if (lines < step || readable < w) {
     for (std::int64_t p = 0; p < depth; ++p, from += leading, to += step)
@@ -42,10 +43,11 @@ void pack_rows(const T* from, std::int64_t leading, std::int64_t lines, std::int
   }
 }
 
-/// to[p * step + i] = from[i * leading + p] for i < lines, 0 for lines <= i < step. May write up to width - 1 elements after
-/// the last step: where a step is shorter than a vector, each store is completed by the one that follows it.
+/// to[p * step + i] = from[i * leading + p] for i < lines, 0 for lines <= i < step. May write up to width - 1 elements
+/// after the last step: where a step is shorter than a vector, each store is completed by the one that follows it.
 template <class T>
-void pack_columns(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t depth, T* to, std::int64_t step) {
+void pack_columns(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t depth, T* to,
+                  std::int64_t step) {
   constexpr std::int64_t w = width<T>;
   if (depth < w) {
     for (std::int64_t p = 0; p < depth; ++p, to += step)

@@ -12,8 +12,8 @@
 
 namespace tessera::kernels::detail {
 
-/// A tile is tile_rows x (tile_vectors * width) elements: 24 of the 32 vector registers of AVX-512, 12 of 16 elsewhere; the rest
-/// hold one row of B and one element of A. More rows spill.
+/// A tile is tile_rows x (tile_vectors * width) elements: 24 of the 32 vector registers of AVX-512, 12 of 16 elsewhere;
+/// the rest hold one row of B and one element of A. More rows spill.
 template <class T>
 inline constexpr int tile_rows = sizeof(batch<T>) == 64 ? 12 : 6;
 
@@ -30,7 +30,8 @@ template <int Count, class F>
   }(std::make_integer_sequence<int, Count>{});
 }
 
-/// c[i * c_step + j] (+)= sum over p < depth, in order, of a[p * a_step + i] * b[p * b_step + j], for i < Rows, j < Vectors * width.
+/// c[i * c_step + j] (+)= sum over p < depth, in order, of a[p * a_step + i] * b[p * b_step + j], for i < Rows and
+/// j < Vectors * width.
 template <class T, int Rows, int Vectors>
 void gemm_tile(std::int64_t depth, const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, T* c,
                std::int64_t c_step, bool accumulate) {
@@ -55,7 +56,8 @@ void gemm_tile(std::int64_t depth, const T* a, std::int64_t a_step, const T* b, 
 }
 
 template <class T>
-using gemm_tile_function = void (*)(std::int64_t, const T*, std::int64_t, const T*, std::int64_t, T*, std::int64_t, bool);
+using gemm_tile_function = void (*)(std::int64_t, const T*, std::int64_t, const T*, std::int64_t, T*, std::int64_t,
+                                    bool);
 
 /// gemm_tiles<T, Vectors>[rows - 1] is the tile of that many rows.
 template <class T, int Vectors>
@@ -63,10 +65,11 @@ inline constexpr auto gemm_tiles = []<int... I>(std::integer_sequence<int, I...>
   return std::array<gemm_tile_function<T>, sizeof...(I)>{gemm_tile<T, I + 1, Vectors>...};
 }(std::make_integer_sequence<int, tile_rows<T>>{});
 
-/// The same for any count of columns up to tile_columns: those beyond `columns` are computed from B's padding and dropped.
+/// The same for any count of columns up to tile_columns: those beyond `columns` are computed from B's padding and
+/// dropped.
 template <class T>
-void gemm_tile_any(std::int64_t rows, std::int64_t columns, std::int64_t depth, const T* a, std::int64_t a_step, const T* b,
-                   std::int64_t b_step, T* c, std::int64_t c_step, bool accumulate) {
+void gemm_tile_any(std::int64_t rows, std::int64_t columns, std::int64_t depth, const T* a, std::int64_t a_step,
+                   const T* b, std::int64_t b_step, T* c, std::int64_t c_step, bool accumulate) {
   const auto index = static_cast<std::size_t>(rows - 1);
   const auto tile = columns > width<T> ? gemm_tiles<T, tile_vectors>[index] : gemm_tiles<T, 1>[index];
   if (columns == width<T> || columns == tile_columns<T>) {

@@ -14,7 +14,8 @@ using batch = xsimd::batch<T>;
 template <class T>
 inline constexpr std::int64_t width = static_cast<std::int64_t>(batch<T>::size);
 
-/// The first min(count, width) elements at `p`, then `fill`; reads nothing else. With count >= width this is one plain load.
+/// The first min(count, width) elements at `p`, then `fill`; reads nothing else. With count >= width this is one plain
+/// load.
 template <class T>
 batch<T> load_part(const T* p, std::int64_t count, T fill) {
   if (count >= width<T>) [[likely]]

@@ -16,8 +16,8 @@ namespace tessera::kernels::detail {
 /// One huge page: packed operands then cost one TLB entry, and first touch costs a fortieth of what small pages cost.
 inline constexpr std::size_t workspace_bytes = std::size_t{2} << 20;
 
-/// This thread's scratch memory: workspace_bytes long and so aligned. Its contents last only until the next kernel runs on this
-/// thread, so nobody may wait for other tasks while using it.
+/// This thread's scratch memory: workspace_bytes long and so aligned. Its contents last only until the next kernel runs
+/// on this thread, so nobody may wait for other tasks while using it.
 inline std::byte* workspace() {
   struct release {
     void operator()(void* p) const { std::free(p); }

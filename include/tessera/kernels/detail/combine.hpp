@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a long line of elements becomes one: the order of every reduction, whatever the instruction set and however many threads.
+// How many elements become one: the order of every reduction, for any instruction set and number of threads.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ template <class T>
 inline constexpr std::int64_t lane_batches = lane_count<T> / width<T>;
 
 template <class T>
-using lanes = std::array<batch<T>, static_cast<std::size_t>(lane_batches<T>)>;
+using lane_set = std::array<batch<T>, static_cast<std::size_t>(lane_batches<T>)>;
 
 /// Rows combined one after the other before pairs of such blocks are combined: keeps the error of a sum of n rows at
 /// (32 + log2(n / 32)) roundings, and the cost of the pairs at a few per cent.
@@ -26,14 +26,15 @@ inline constexpr std::int64_t rows_in_sequence = 32;
 
 /// a[j] = op(a[j], b[j]).
 template <class T, class Op>
-void combine_lanes(const Op& op, lanes<T>& a, const lanes<T>& b) {
+void combine_lanes(const Op& op, lane_set<T>& a, const lane_set<T>& b) {
   for (std::size_t j = 0; j < a.size(); ++j) a[j] = op(a[j], b[j]);
 }
 
-/// Combines rows [first, last) of lanes, where load(row, j) is batch j of a row, pairwise over blocks of rows_in_sequence.
+/// Combines rows [first, last) of lanes, where load(row, j) is batch j of a row, pairwise over blocks of
+/// rows_in_sequence.
 template <class T, class Op, class Load>
-lanes<T> combine_rows(const Op& op, std::int64_t first, std::int64_t last, const Load& load) {
-  lanes<T> total;
+lane_set<T> combine_rows(const Op& op, std::int64_t first, std::int64_t last, const Load& load) {
+  lane_set<T> total;
   if (last - first <= rows_in_sequence) {
     total.fill(batch<T>(op.identity));
     for (std::int64_t row = first; row < last; ++row)
@@ -49,7 +50,7 @@ lanes<T> combine_rows(const Op& op, std::int64_t first, std::int64_t last, const
 
 /// The lanes combined into one element: lane i with lane i + half, halving until one is left.
 template <class T, class Op>
-T combine_across(const Op& op, lanes<T> total) {
+T combine_across(const Op& op, lane_set<T> total) {
   for (std::size_t half = total.size() / 2; half > 0; half /= 2)
     for (std::size_t j = 0; j < half; ++j) total[j] = op(total[j], total[j + half]);
   alignas(batch<T>) T row[width<T>];
@@ -59,12 +60,12 @@ T combine_across(const Op& op, lanes<T> total) {
   return row[0];
 }
 
-/// Combines elements [0, n): element i goes into lane i % lane_count, then the lanes are combined. `load(i, count)` is the
-/// batch of elements i, i + 1, ..., whose lanes from `count` on are the identity of `op`.
+/// Combines elements [0, n): element i goes into lane i % lane_count, then the lanes are combined. `load(i, count)` is
+/// the batch of elements i, i + 1, ..., whose lanes from `count` on are the identity of `op`.
 template <class T, class Op, class Load>
 T combine_line(const Op& op, std::int64_t n, const Load& load) {
   const std::int64_t rows = n / lane_count<T>;
-  lanes<T> total = combine_rows<T>(op, 0, rows, [&load](std::int64_t row, std::size_t j) {
+  lane_set<T> total = combine_rows<T>(op, 0, rows, [&load](std::int64_t row, std::size_t j) {
     return load(row * lane_count<T> + static_cast<std::int64_t>(j) * width<T>, width<T>);
   });
   std::int64_t at = rows * lane_count<T>;
