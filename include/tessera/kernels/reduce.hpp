@@ -113,8 +113,22 @@ void reduce_lines(const Op& op, const T* in, T* out, std::int64_t outer, std::in
   });
 }
 
-/// out[o][c] = in[o][0][c] op ... op in[o][n - 1][c], by tiles of lane_count columns. A tile narrower than that reads
-/// on into the next row, where there is one, and drops those lanes.
+/// out[c] = in[0][c] op ... op in[n - 1][c] for c < columns <= Batches * width, the rows being `inner` elements apart.
+/// Reads whole batches up to `end`, into the next row, and drops what is too much.
+template <std::int64_t Batches, class T, class Op>
+void reduce_tile(const Op& op, const T* in, const T* end, std::int64_t n, std::int64_t inner, std::int64_t columns,
+                 T* out) {
+  const lane_set<T, Batches> total = combine_rows<T, Batches>(op, 0, n, [&](std::int64_t row, std::size_t j) {
+    const T* const from = in + row * inner + static_cast<std::int64_t>(j) * width<T>;
+    return load_part(from, std::max<std::int64_t>(end - from, 0), op.identity);
+  });
+  for (std::size_t j = 0; j < total.size(); ++j) {
+    const std::int64_t at = static_cast<std::int64_t>(j) * width<T>;
+    if (at < columns) store_part(out + at, columns - at, total[j]);
+  }
+}
+
+/// out[o][c] = in[o][0][c] op ... op in[o][n - 1][c], by tiles of lane_count columns, the last one a batch if it fits.
 template <class T, class Op>
 void reduce_columns(const Op& op, const T* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner,
                     bool parallel) {
@@ -123,15 +137,13 @@ void reduce_columns(const Op& op, const T* in, T* out, std::int64_t outer, std::
   parallel_for(outer * tiles, parallel, [&](std::int64_t task) {
     const std::int64_t o = task / tiles;
     const std::int64_t column = task % tiles * lane_count<T>;
+    const std::int64_t columns = std::min(lane_count<T>, inner - column);
     const T* const from = in + o * n * inner + column;
-    const lane_set<T> total = combine_rows<T>(op, 0, n, [&](std::int64_t row, std::size_t j) {
-      const std::int64_t at = row * inner + static_cast<std::int64_t>(j) * width<T>;
-      return load_part(from + at, std::max<std::int64_t>(end - from - at, 0), op.identity);
-    });
-    for (std::size_t j = 0; j < total.size(); ++j) {
-      const std::int64_t at = column + static_cast<std::int64_t>(j) * width<T>;
-      if (at < inner) store_part(out + o * inner + at, inner - at, total[j]);
-    }
+    T* const to = out + o * inner + column;
+    if (columns <= width<T>)
+      reduce_tile<1>(op, from, end, n, inner, columns, to);
+    else
+      reduce_tile<lane_batches<T>>(op, from, end, n, inner, columns, to);
   });
 }
 

@@ -17,24 +17,19 @@ inline constexpr std::int64_t lane_count = 256 / static_cast<std::int64_t>(sizeo
 template <class T>
 inline constexpr std::int64_t lane_batches = lane_count<T> / width<T>;
 
-template <class T>
-using lane_set = std::array<batch<T>, static_cast<std::size_t>(lane_batches<T>)>;
+/// One element a lane, or the first Batches batches of them.
+template <class T, std::int64_t Batches = lane_batches<T>>
+using lane_set = std::array<batch<T>, static_cast<std::size_t>(Batches)>;
 
 /// Rows combined one after the other before pairs of such blocks are combined: keeps the error of a sum of n rows at
 /// (32 + log2(n / 32)) roundings, and the cost of the pairs at a few per cent.
 inline constexpr std::int64_t rows_in_sequence = 32;
 
-/// a[j] = op(a[j], b[j]).
-template <class T, class Op>
-void combine_lanes(const Op& op, lane_set<T>& a, const lane_set<T>& b) {
-  for (std::size_t j = 0; j < a.size(); ++j) a[j] = op(a[j], b[j]);
-}
-
 /// Combines rows [first, last) of lanes, where load(row, j) is batch j of a row, pairwise over blocks of
 /// rows_in_sequence.
-template <class T, class Op, class Load>
-lane_set<T> combine_rows(const Op& op, std::int64_t first, std::int64_t last, const Load& load) {
-  lane_set<T> total;
+template <class T, std::int64_t Batches = lane_batches<T>, class Op, class Load>
+lane_set<T, Batches> combine_rows(const Op& op, std::int64_t first, std::int64_t last, const Load& load) {
+  lane_set<T, Batches> total;
   if (last - first <= rows_in_sequence) {
     total.fill(batch<T>(op.identity));
     for (std::int64_t row = first; row < last; ++row)
@@ -43,8 +38,9 @@ lane_set<T> combine_rows(const Op& op, std::int64_t first, std::int64_t last, co
   }
   const std::int64_t blocks = (last - first + rows_in_sequence - 1) / rows_in_sequence;
   const std::int64_t middle = first + blocks / 2 * rows_in_sequence;
-  total = combine_rows<T>(op, first, middle, load);
-  combine_lanes(op, total, combine_rows<T>(op, middle, last, load));
+  total = combine_rows<T, Batches>(op, first, middle, load);
+  const lane_set<T, Batches> rest = combine_rows<T, Batches>(op, middle, last, load);
+  for (std::size_t j = 0; j < total.size(); ++j) total[j] = op(total[j], rest[j]);
   return total;
 }
 
