@@ -13,3 +13,8 @@ set(TESSERA_CLANG_OPTIONS
   -fconstexpr-depth=4096
   -ftemplate-depth=2048
   -fbracket-depth=1024)
+# xtensor 0.24 specialises its containers in a way that clang 19's matching of template template arguments, new there,
+# finds ambiguous; a file that includes xtensor needs the matching of clang 18.
+set(TESSERA_CLANG_XTENSOR_OPTIONS
+  -fno-relaxed-template-template-args
+  -Wno-deprecated-no-relaxed-template-template-args)
