@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of two files that include the whole library: what a header defines twice does not link.
-#include <tessera/tessera.hpp>
+// One of two files that include every header of the library: what a header defines twice does not link.
+#include <every_header.hpp>
 
 #include <string_view>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other of two files that include the whole library.
-#include <tessera/tessera.hpp>
+// The other of two files that include every header of the library.
+#include <every_header.hpp>
 
 #include <string_view>
 
