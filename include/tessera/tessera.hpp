@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole library.
+// The whole library, but for files and budgets: those are in io/ and plan/.
 #pragma once
 
 #include <tessera/analysis/lowered.hpp>
 #include <tessera/nn/linear.hpp>
 #include <tessera/nn/module.hpp>
+#include <tessera/nn/optimizer.hpp>
 #include <tessera/nn/rngs.hpp>
+#include <tessera/optim/losses.hpp>
+#include <tessera/optim/optimizers.hpp>
 #include <tessera/runtime/jit.hpp>
 #include <tessera/transform/value_and_grad.hpp>
 #include <tessera/types.hpp>

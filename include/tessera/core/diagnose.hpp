@@ -82,4 +82,8 @@ constexpr bool diagnose() {
 
 #endif
 
+/// Details of a message that needs none; it depends on T so that the check waits for T.
+template <class T>
+inline constexpr auto no_details = [] { return text_buffer{}; };
+
 }  // namespace tessera

@@ -53,7 +53,7 @@ constexpr bool is_collective(step_kind kind) { return kind >= step_kind::all_red
 
 /// One kernel call for every distinct shard, or one collective. `accesses` [first, first + sources) are read, the next
 /// `results` are written. `sizes`, by kind: fused: extents; dot: m, n, k, batch, whether lhs and rhs lie transposed;
-/// reduce: kind, outer, n, inner; rows: rows, columns; check_range: bound, elements; all_reduce: kind; all_gather and
+/// reduce: kind, outer, n, inner; rows: rows, columns; check_range: bound, elements, the axes that cut each dimension; all_reduce: kind; all_gather and
 /// reduce_scatter: outer, block, inner, kind.
 struct step {
   step_kind kind = step_kind::fused;

@@ -35,7 +35,7 @@ concept SelfVisiting = requires(T& object) { object.visit_variables([](auto&) {}
 /// Stops the build unless the type names its members.
 template <class T>
 constexpr bool check_module() {
-  if constexpr (!Module<T> && !SelfVisiting<T>) diagnose<message::module_macro, [] { return text_buffer{}; }>();
+  if constexpr (!Module<T> && !SelfVisiting<T>) diagnose<message::module_macro, no_details<T>>();
   return true;
 }
 

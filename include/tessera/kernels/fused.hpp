@@ -15,7 +15,7 @@
 namespace tessera::kernels {
 
 /// Arrays one fused call reads or writes at most.
-inline constexpr int max_fused_arrays = 32;
+inline constexpr int max_fused_arrays = 80;
 
 /// The arguments of a fused kernel: extents, and for each source and result its memory and element strides. A source
 /// without memory counts from `base`.

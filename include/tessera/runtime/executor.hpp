@@ -23,8 +23,16 @@ namespace tessera::runtime {
 /// A program with its kernels, arena and constants; everything a run needs is here from the start. One run at a time.
 class executor {
  public:
-  executor(graph::program p, const mesh_value& mesh, std::vector<kernels::fused_function> fused)
-      : program_(std::move(p)), mesh_(mesh), fused_(std::move(fused)), devices_(mesh.devices()) {
+  using step_function = void (executor::*)(const graph::step&);
+
+  /// `functions` has one function a step, `fused` one kernel an instruction list of the program.
+  executor(graph::program p, const mesh_value& mesh, std::vector<step_function> functions,
+           std::vector<kernels::fused_function> fused)
+      : program_(std::move(p)),
+        mesh_(mesh),
+        functions_(std::move(functions)),
+        fused_(std::move(fused)),
+        devices_(mesh.devices()) {
     stride_ = (program_.temporary_bytes + 63) / 64 * 64;
     arena_ = memory(stride_ * devices_);
     fill_constants();
@@ -52,8 +60,22 @@ class executor {
     for (std::size_t i = 0; i < program_.steps.size(); ++i) {
       const graph::step& s = program_.steps[i];
       kernel_runs_[i] = graph::is_collective(s.kind) ? 1 : devices_in(s.varying, mesh_);
-      run_step(s);
+      (this->*functions_[i])(s);
     }
+  }
+
+  /// The function that runs steps of a kind on elements of type T. Naming it is what compiles the kernel, so a program
+  /// compiles only the kernels it uses.
+  template <graph::step_kind Kind, class T>
+  static constexpr step_function function_for() {
+    using graph::step_kind;
+    if constexpr (Kind == step_kind::fused) return &executor::run_fused;
+    else if constexpr (Kind == step_kind::copy_out) return &executor::run_copy;
+    else if constexpr (Kind == step_kind::dot) return &executor::run_dot<T>;
+    else if constexpr (Kind == step_kind::reduce) return &executor::run_reduce<T>;
+    else if constexpr (Kind == step_kind::check_range) return &executor::run_check<T>;
+    else if constexpr (graph::is_collective(Kind)) return &executor::run_collective<T>;
+    else return &executor::run_rows<Kind, T>;
   }
 
  private:
@@ -123,33 +145,6 @@ class executor {
   std::int64_t shards_of(const graph::step& s) const { return devices_in(s.varying, mesh_); }
   std::int64_t device(const graph::step& s, std::int64_t shard) const { return device_of_shard(shard, s.varying, mesh_); }
 
-  /// Calls f with a null pointer of the element type of access `a`.
-  template <class F>
-  void with_type(int a, F&& f) const {
-    switch (type_of(a)) {
-      case dtype::f32: return f(static_cast<float*>(nullptr));
-      case dtype::f64: return f(static_cast<double*>(nullptr));
-      case dtype::i32: return f(static_cast<std::int32_t*>(nullptr));
-      case dtype::u32: return f(static_cast<std::uint32_t*>(nullptr));
-      default: throw value_error("executor: this step has no kernel for " + std::string(info(type_of(a)).name));
-    }
-  }
-
-  void run_step(const graph::step& s) {
-    switch (s.kind) {
-      case graph::step_kind::fused: return run_fused(s);
-      case graph::step_kind::dot: return run_dot(s);
-      case graph::step_kind::reduce: return run_reduce(s);
-      case graph::step_kind::softmax:
-      case graph::step_kind::log_softmax:
-      case graph::step_kind::softmax_grad:
-      case graph::step_kind::log_softmax_grad: return run_rows(s);
-      case graph::step_kind::check_range: return run_check(s);
-      case graph::step_kind::copy_out: return run_copy(s);
-      default: return run_collective(s);
-    }
-  }
-
   void prepare_call(const graph::step& s, std::int64_t device, kernels::fused_call& call) const {
     call.rank = s.rank;
     call.extents = s.sizes;
@@ -204,73 +199,64 @@ class executor {
   }
 
   /// Shards whose blocks lie at equal distances are one product of many groups, so a shared right side is packed once.
-  void run_dot(const graph::step& s) {
-    with_type(s.first, [&]<class T>(T*) {
-      const std::int64_t shards = shards_of(s);
-      const bool parallel = 2 * s.sizes[0] * s.sizes[1] * s.sizes[2] * s.sizes[3] * shards > 64 * small;
-      for (std::int64_t i = 0; i < shards;) {
-        kernels::gemm_problem<T> p = product<T>(s, device(s, i));
-        std::int64_t together = 1;
-        while (p.groups == together && i + together < shards) {
-          const kernels::gemm_problem<T> next = product<T>(s, device(s, i + together));
-          if (together == 1) p.a_stride = next.a - p.a, p.b_stride = next.b - p.b, p.c_stride = next.c - p.c;
-          if (next.a - p.a != together * p.a_stride || next.b - p.b != together * p.b_stride || next.c - p.c != together * p.c_stride) break;
-          p.groups = ++together;
-        }
-        multiply(p, parallel);
-        i += together;
-      }
-    });
-  }
-
-  void run_reduce(const graph::step& s) {
-    with_type(s.first, [&]<class T>(T*) {
-      const std::int64_t shards = shards_of(s);
-      const std::int64_t size = s.sizes[1] * s.sizes[2] * s.sizes[3];
-      kernels::parallel_for(shards, shards * size > small, [&](std::int64_t i) {
-        const std::int64_t d = device(s, i);
-        kernels::reduce(static_cast<kernels::reduce_kind>(s.sizes[0]), reinterpret_cast<const T*>(block(s.first, d)),
-                        reinterpret_cast<T*>(block(s.first + 1, d)), s.sizes[1], s.sizes[2], s.sizes[3], size > small);
-      });
-    });
-  }
-
   template <class T>
-  void rows_kernel(const graph::step& s, std::int64_t d, bool parallel) const {
-    const auto* x = reinterpret_cast<const T*>(block(s.first, d));
-    const auto* y = reinterpret_cast<const T*>(block(s.first + 1, d));
-    auto* out = reinterpret_cast<T*>(block(s.first + s.sources, d));
-    switch (s.kind) {
-      case graph::step_kind::softmax: return kernels::softmax(x, out, s.sizes[0], s.sizes[1], parallel);
-      case graph::step_kind::log_softmax: return kernels::log_softmax(x, out, s.sizes[0], s.sizes[1], parallel);
-      case graph::step_kind::softmax_grad: return kernels::softmax_backward(x, y, out, s.sizes[0], s.sizes[1], parallel);
-      default: return kernels::log_softmax_backward(x, y, out, s.sizes[0], s.sizes[1], parallel);
+  void run_dot(const graph::step& s) {
+    const std::int64_t shards = shards_of(s);
+    const bool parallel = 2 * s.sizes[0] * s.sizes[1] * s.sizes[2] * s.sizes[3] * shards > 64 * small;
+    for (std::int64_t i = 0; i < shards;) {
+      kernels::gemm_problem<T> p = product<T>(s, device(s, i));
+      std::int64_t together = 1;
+      while (p.groups == together && i + together < shards) {
+        const kernels::gemm_problem<T> next = product<T>(s, device(s, i + together));
+        if (together == 1) p.a_stride = next.a - p.a, p.b_stride = next.b - p.b, p.c_stride = next.c - p.c;
+        if (next.a - p.a != together * p.a_stride || next.b - p.b != together * p.b_stride || next.c - p.c != together * p.c_stride) break;
+        p.groups = ++together;
+      }
+      multiply(p, parallel);
+      i += together;
     }
   }
 
-  void run_rows(const graph::step& s) {
-    with_type(s.first, [&]<class T>(T*) {
-      if constexpr (std::is_floating_point_v<T>) {
-        const std::int64_t shards = shards_of(s);
-        const std::int64_t size = s.sizes[0] * s.sizes[1];
-        kernels::parallel_for(shards, shards * size > small,
-                              [&](std::int64_t i) { rows_kernel<T>(s, device(s, i), size > small); });
-      }
+  template <class T>
+  void run_reduce(const graph::step& s) {
+    const std::int64_t shards = shards_of(s);
+    const std::int64_t size = s.sizes[1] * s.sizes[2] * s.sizes[3];
+    kernels::parallel_for(shards, shards * size > small, [&](std::int64_t i) {
+      const std::int64_t d = device(s, i);
+      kernels::reduce(static_cast<kernels::reduce_kind>(s.sizes[0]), reinterpret_cast<const T*>(block(s.first, d)),
+                      reinterpret_cast<T*>(block(s.first + 1, d)), s.sizes[1], s.sizes[2], s.sizes[3], size > small);
     });
   }
 
+  template <graph::step_kind Kind, class T>
+  void rows_kernel(const graph::step& s, std::int64_t d, bool parallel) const {
+    using graph::step_kind;
+    const auto* x = reinterpret_cast<const T*>(block(s.first, d));
+    const auto* y = reinterpret_cast<const T*>(block(s.first + 1, d));
+    auto* out = reinterpret_cast<T*>(block(s.first + s.sources, d));
+    if constexpr (Kind == step_kind::softmax) kernels::softmax(x, out, s.sizes[0], s.sizes[1], parallel);
+    else if constexpr (Kind == step_kind::log_softmax) kernels::log_softmax(x, out, s.sizes[0], s.sizes[1], parallel);
+    else if constexpr (Kind == step_kind::softmax_grad) kernels::softmax_backward(x, y, out, s.sizes[0], s.sizes[1], parallel);
+    else kernels::log_softmax_backward(x, y, out, s.sizes[0], s.sizes[1], parallel);
+  }
+
+  template <graph::step_kind Kind, class T>
+  void run_rows(const graph::step& s) {
+    const std::int64_t shards = shards_of(s);
+    const std::int64_t size = s.sizes[0] * s.sizes[1];
+    kernels::parallel_for(shards, shards * size > small,
+                          [&](std::int64_t i) { rows_kernel<Kind, T>(s, device(s, i), size > small); });
+  }
+
+  template <class T>
   void run_check(const graph::step& s) {
-    with_type(s.first, [&]<class T>(T*) {
-      if constexpr (std::is_integral_v<T>) {
-        for (std::int64_t i = 0; i < shards_of(s); ++i) {
-          const auto* labels = reinterpret_cast<const T*>(block(s.first, device(s, i)));
-          for (std::int64_t j = 0; j < s.sizes[1]; ++j)
-            if (static_cast<std::int64_t>(labels[j]) < 0 || static_cast<std::int64_t>(labels[j]) >= s.sizes[0])
-              throw index_error("label " + std::to_string(labels[j]) + " at position " + position(s, device(s, i), j) +
-                                " is outside [0, " + std::to_string(s.sizes[0]) + ")");
-        }
-      }
-    });
+    for (std::int64_t i = 0; i < shards_of(s); ++i) {
+      const auto* labels = reinterpret_cast<const T*>(block(s.first, device(s, i)));
+      for (std::int64_t j = 0; j < s.sizes[1]; ++j)
+        if (static_cast<std::int64_t>(labels[j]) < 0 || static_cast<std::int64_t>(labels[j]) >= s.sizes[0])
+          throw index_error("label " + std::to_string(labels[j]) + " at position " + position(s, device(s, i), j) +
+                            " is outside [0, " + std::to_string(s.sizes[0]) + ")");
+    }
   }
 
   /// The global position of element `j` of a device's block: `3` or `(3, 1)`.
@@ -292,6 +278,7 @@ class executor {
       std::memcpy(block(s.first + 1, device(s, i)), block(s.first, device(s, i)), static_cast<std::size_t>(bytes));
   }
 
+  template <class T>
   void run_collective(const graph::step& s) {
     for (int pair = 0; pair < s.results; ++pair) {
       const int from = s.first + pair;
@@ -299,15 +286,14 @@ class executor {
       const auto& target = program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(to)].buffer)];
       const auto source_block = [&](std::int64_t d) { return static_cast<const std::byte*>(block(from, d)); };
       const auto target_block = [&](std::int64_t d) { return block(to, d); };
-      with_type(from, [&]<class T>(T*) {
-        const collective<T, decltype(source_block), decltype(target_block)> run{s, mesh_, target, source_block, target_block};
-        run();
-      });
+      const collective<T, decltype(source_block), decltype(target_block)> run{s, mesh_, target, source_block, target_block};
+      run();
     }
   }
 
   graph::program program_;
   mesh_value mesh_;
+  std::vector<step_function> functions_;
   std::vector<kernels::fused_function> fused_;
   std::int64_t devices_;
   std::int64_t stride_ = 0;

@@ -45,6 +45,47 @@ std::vector<kernels::fused_function> fused_functions() {
   }(std::make_index_sequence<code_count<Program>()>{});
 }
 
+/// Which kernels a program needs, by kind of step and element type.
+struct kernel_needs {
+  static constexpr std::size_t kinds = 12;
+  static constexpr std::size_t types = 5;
+  bool needed[kinds][types]{};
+};
+
+/// The element type that chooses a step's kernel.
+constexpr dtype kernel_type(const graph::program& p, const graph::step& s) {
+  const bool typed = s.kind != graph::step_kind::fused && s.kind != graph::step_kind::copy_out;
+  return typed ? p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer)].type : dtype::f32;
+}
+
+template <class Program>
+constexpr kernel_needs needs_of() {
+  const graph::program p = Program::program();
+  kernel_needs result;
+  for (const graph::step& s : p.steps) result.needed[static_cast<std::size_t>(s.kind)][static_cast<std::size_t>(kernel_type(p, s))] = true;
+  return result;
+}
+
+/// The function of each step; only those that some step needs are compiled.
+template <class Program>
+std::vector<executor::step_function> step_functions(const graph::program& p) {
+  constexpr kernel_needs needs = needs_of<Program>();
+  executor::step_function table[kernel_needs::kinds * kernel_needs::types]{};
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    const auto fill = [&]<std::size_t Place>(std::integral_constant<std::size_t, Place>) {
+      constexpr std::size_t kind = Place / kernel_needs::types;
+      constexpr std::size_t type = Place % kernel_needs::types;
+      if constexpr (needs.needed[kind][type])
+        table[Place] = executor::function_for<static_cast<graph::step_kind>(kind), storage_t<static_cast<dtype>(type)>>();
+    };
+    (fill(std::integral_constant<std::size_t, I>{}), ...);
+  }(std::make_index_sequence<kernel_needs::kinds * kernel_needs::types>{});
+  std::vector<executor::step_function> functions;
+  for (const graph::step& s : p.steps)
+    functions.push_back(table[static_cast<std::size_t>(s.kind) * kernel_needs::types + static_cast<std::size_t>(kernel_type(p, s))]);
+  return functions;
+}
+
 /// Executors of one program that are not running; a run takes one and gives it back, so calls from several threads each
 /// have an arena.
 template <class Program>
@@ -68,7 +109,9 @@ class executor_pool {
         return found;
       }
     }
-    auto made = std::make_unique<slot>(slot{executor(Program::program(), Program::mesh_type::value, fused_functions<Program>()), {}, {}, {}, {}, {}});
+    const graph::program p = Program::program();
+    auto made = std::make_unique<slot>(
+        slot{executor(p, Program::mesh_type::value, step_functions<Program>(p), fused_functions<Program>()), {}, {}, {}, {}, {}});
     made->arguments.resize(made->program.program().arguments.size());
     made->numbers.resize(made->arguments.size());
     made->results.resize(made->program.program().results.size());

@@ -4,25 +4,46 @@
 
 #include <tessera/graph/graph.hpp>
 
+#include <algorithm>
+
 namespace tessera::transform {
 
 using graph::op;
 
-/// A set of nodes that become one step. Units run in the order of their numbers.
+/// A set of nodes that become one step.
 struct unit {
-  int leader = -1;   ///< its first node
-  int sources = 0;   ///< arrays read from memory, at most
+  int first = -1;  ///< its first node; the others follow through `fusion::next`
+  int last = -1;
   int nodes = 0;
-  int lanes = 0;     ///< bytes of its vector elements, 0 if only bool is seen, -1 if types of several sizes meet
+  int sources = 0;  ///< operands from elsewhere, counted for each node
+  int lanes = 0;    ///< bytes of its vector elements, 0 if only bool is seen, -1 if types of several sizes meet
 };
 
 struct fusion {
   graph::list<unit> units{};
   graph::list<int> unit_of{};  ///< of each node, or -1 where nothing runs
+  graph::list<int> next{};     ///< the next node of the same unit, or -1
+
+  constexpr int unit_number(int node) const { return unit_of[static_cast<std::size_t>(node)]; }
+  constexpr const unit& at(int number) const { return units[static_cast<std::size_t>(number)]; }
+
+  constexpr void add(int number, int node) {
+    if (number == static_cast<int>(units.size())) units.push_back({});
+    unit& u = units[static_cast<std::size_t>(number)];
+    if (u.nodes++ == 0) u.first = node;
+    else next[static_cast<std::size_t>(u.last)] = node;
+    u.last = node;
+    unit_of[static_cast<std::size_t>(node)] = number;
+  }
+  constexpr graph::list<int> members(int number) const {
+    graph::list<int> result;
+    for (int i = at(number).first; i >= 0; i = next[static_cast<std::size_t>(i)]) result.push_back(i);
+    return result;
+  }
 };
 
 /// Limits of one fused kernel, in arrays read and in instructions, so that it stays in registers.
-inline constexpr int max_fused_sources = 16;
+inline constexpr int max_fused_sources = 40;
 inline constexpr int max_fused_nodes = 40;
 
 /// Whether the node is computed by the step of someone else, or needs no step.
@@ -57,70 +78,167 @@ constexpr int lanes_of(const graph::graph& g, int id) {
   return lanes;
 }
 
-/// Whether elementwise node `id` may run within unit number `number`: over the same blocks, with everything it reads
-/// from elsewhere computed by earlier units.
-constexpr bool can_join(const graph::graph& g, const fusion& f, int id, int number) {
-  const unit& u = f.units[static_cast<std::size_t>(number)];
+/// Whether elementwise node `id` is made of the same blocks as a unit, and fits into it.
+constexpr bool fits_into(const graph::graph& g, const fusion& f, int id, int number) {
+  const unit& u = f.at(number);
   const graph::node& n = g.at(id);
-  if (!is(g.at(u.leader).code, graph::op_kind::elementwise) || !g.type(u.leader).same_shape(n.type) ||
-      g.type(u.leader).varying != n.type.varying)
+  if (!is(g.at(u.first).code, graph::op_kind::elementwise) || !g.type(u.first).same_shape(n.type) ||
+      g.type(u.first).varying != n.type.varying)
     return false;
-  const int lanes = join_lanes(u.lanes, lanes_of(g, id));
-  if (lanes < 0 || u.lanes < 0 || u.nodes >= max_fused_nodes || u.sources + n.operand_count() > max_fused_sources) return false;
-  for (int k = 0; k < n.operand_count(); ++k) {
-    const int operand = n.operands[k];
-    const int waits_for = f.unit_of[static_cast<std::size_t>(awaited_node(g, operand))];
-    if (waits_for > number) return false;
-    if (waits_for == number && (f.unit_of[static_cast<std::size_t>(operand)] != number)) return false;
-  }
-  return true;
+  if (join_lanes(u.lanes, lanes_of(g, id)) < 0 || u.lanes < 0) return false;
+  return u.nodes < max_fused_nodes && u.sources + n.operand_count() <= max_fused_sources;
 }
 
-/// The unit for elementwise node `id`: the latest one that computes an operand, else the latest one that reads one, if
-/// it can join; else -1.
+/// Follows dependencies backwards, a unit's nodes counting as one, and tells whether `wanted` (a node) or any node of unit
+/// `wanted_unit` is met. Units that end before node `from` are not entered: they depend on nothing after it.
+struct dependency_search {
+  const graph::graph& g;
+  const fusion& f;
+  int from;
+  graph::list<char> seen;
+  graph::list<int> stack{};
+
+  constexpr dependency_search(const graph::graph& graph_in, const fusion& fusion_in, int from_in)
+      : g(graph_in), f(fusion_in), from(from_in), seen(graph_in.nodes.size(), 0) {}
+
+  constexpr void push_operands(int id) {
+    for (int k = 0; k < g.at(id).operand_count(); ++k) {
+      const int operand = g.at(id).operands[k];
+      const int number = f.unit_number(operand);
+      const int last = number >= 0 ? f.at(number).last : operand;
+      if (seen[static_cast<std::size_t>(operand)] || last < from) continue;
+      seen[static_cast<std::size_t>(operand)] = 1;
+      stack.push_back(operand);
+    }
+  }
+
+  constexpr bool meets(int wanted, int wanted_unit) {
+    while (!stack.empty()) {
+      const int id = stack.back();
+      stack.pop_back();
+      const int number = f.unit_number(id);
+      if (id == wanted || (number >= 0 && number == wanted_unit)) return true;
+      if (number < 0) push_operands(id);
+      else
+        for (int m = f.at(number).first; m >= 0; m = f.next[static_cast<std::size_t>(m)]) push_operands(m);
+    }
+    return false;
+  }
+};
+
+/// Whether unit and node would wait for each other through a third one.
+constexpr bool would_wait_in_a_ring(const graph::graph& g, const fusion& f, int id, int number) {
+  const int from = f.at(number).first;
+  dependency_search above(g, f, from);
+  for (int k = 0; k < g.at(id).operand_count(); ++k) {
+    const int operand = g.at(id).operands[k];
+    if (f.unit_number(operand) == number) continue;
+    if (f.unit_number(awaited_node(g, operand)) == number) return true;
+    above.seen[static_cast<std::size_t>(operand)] = 1;
+    above.stack.push_back(operand);
+  }
+  if (above.meets(-1, number)) return true;
+  dependency_search below(g, f, from);
+  for (int m = from; m >= 0; m = f.next[static_cast<std::size_t>(m)]) below.push_operands(m);
+  return below.meets(id, -1);
+}
+
+/// The unit for elementwise node `id`: one that computes or reads an operand, the latest first, or else the newest unit;
+/// -1 if it can join none of them.
 constexpr int unit_to_join(const graph::graph& g, const fusion& f, int id, const graph::list<int>& last_reader) {
-  int producer = -1;
-  int reader = -1;
+  int candidates[7];
+  int count = 0;
+  const auto add = [&](int number) {
+    for (int c = 0; c < count; ++c)
+      if (candidates[c] == number) return;
+    if (number >= 0 && fits_into(g, f, id, number)) candidates[count++] = number;
+  };
   for (int k = 0; k < g.at(id).operand_count(); ++k) {
     const int awaited = awaited_node(g, g.at(id).operands[k]);
-    const int made = f.unit_of[static_cast<std::size_t>(awaited)];
-    const int read = last_reader[static_cast<std::size_t>(awaited)];
-    producer = made > producer ? made : producer;
-    reader = read > reader ? read : reader;
+    add(f.unit_number(awaited));
+    add(last_reader[static_cast<std::size_t>(awaited)]);
   }
-  if (reader >= 0 && reader >= producer && can_join(g, f, id, reader)) return reader;
-  return producer >= 0 && can_join(g, f, id, producer) ? producer : -1;
+  add(static_cast<int>(f.units.size()) - 1);
+  std::sort(candidates, candidates + count, [](int a, int b) { return a > b; });
+  for (int c = 0; c < count; ++c)
+    if (!would_wait_in_a_ring(g, f, id, candidates[c])) return candidates[c];
+  return -1;
 }
 
-/// Assigns every node to a unit, in one pass in order of computation.
+/// All-reduces of one group are a unit from the start.
+constexpr void unite_groups(const graph::graph& g, fusion& f) {
+  for (int i = 0; i < g.size(); ++i) {
+    if (g.at(i).code != op::all_reduce || f.unit_number(i) >= 0) continue;
+    const auto number = static_cast<int>(f.units.size());
+    for (int j = i; j < g.size(); ++j)
+      if (j == i || (g.at(j).code == op::all_reduce && g.at(i).attribute[3] != 0 && g.at(j).attribute[3] == g.at(i).attribute[3]))
+        f.add(number, j);
+  }
+}
+
+/// Assigns every node to a unit.
 constexpr fusion fuse(const graph::graph& g) {
   fusion f;
   f.unit_of.resize(g.nodes.size(), -1);
+  f.next.resize(g.nodes.size(), -1);
+  unite_groups(g, f);
   graph::list<int> last_reader(g.nodes.size(), -1);
   for (int i = 0; i < g.size(); ++i) {
     const graph::node& n = g.at(i);
-    if (runs_nowhere(n.code)) continue;
-    int number = -1;
-    if (is(n.code, graph::op_kind::elementwise)) number = unit_to_join(g, f, i, last_reader);
-    const bool grouped = n.code == op::all_reduce && i > 0 && g.at(i - 1).code == op::all_reduce && n.attribute[3] != 0 &&
-                         g.at(i - 1).attribute[3] == n.attribute[3];
-    if (grouped) number = f.unit_of[static_cast<std::size_t>(i) - 1];
-    if (number < 0) {
-      number = static_cast<int>(f.units.size());
-      f.units.push_back({i});
-    }
+    if (runs_nowhere(n.code) || f.unit_number(i) >= 0) continue;
+    int number = is(n.code, graph::op_kind::elementwise) ? unit_to_join(g, f, i, last_reader) : -1;
+    if (number < 0) number = static_cast<int>(f.units.size());
+    f.add(number, i);
     unit& u = f.units[static_cast<std::size_t>(number)];
-    f.unit_of[static_cast<std::size_t>(i)] = number;
-    u.lanes = u.nodes == 0 ? lanes_of(g, i) : join_lanes(u.lanes, lanes_of(g, i));
-    ++u.nodes;
+    u.lanes = u.nodes == 1 ? lanes_of(g, i) : join_lanes(u.lanes, lanes_of(g, i));
     for (int k = 0; k < n.operand_count(); ++k) {
       const int awaited = awaited_node(g, n.operands[k]);
-      if (f.unit_of[static_cast<std::size_t>(n.operands[k])] != number) ++u.sources;
-      const bool reads_memory = is(n.code, graph::op_kind::elementwise) && g.type(awaited).rank > 0;
-      if (reads_memory) last_reader[static_cast<std::size_t>(awaited)] = number;
+      if (f.unit_number(n.operands[k]) != number) ++u.sources;
+      if (is(n.code, graph::op_kind::elementwise) && g.type(awaited).rank > 0) last_reader[static_cast<std::size_t>(awaited)] = number;
     }
   }
   return f;
+}
+
+/// The units in an order in which each comes after those it waits for; where there is a choice, as the trace has them.
+constexpr graph::list<int> schedule(const graph::graph& g, const fusion& f) {
+  const std::size_t count = f.units.size();
+  graph::list<int> waiting(count, 0);
+  graph::list<int> first(count + 1, 0);
+  const auto for_each_dependency = [&](auto visit) {
+    for (int i = 0; i < g.size(); ++i) {
+      const int user = f.unit_number(i);
+      if (user < 0) continue;
+      for (int k = 0; k < g.at(i).operand_count(); ++k) {
+        const int awaited = f.unit_number(awaited_node(g, g.at(i).operands[k]));
+        if (awaited >= 0 && awaited != user) visit(static_cast<std::size_t>(awaited), user);
+      }
+    }
+  };
+  for_each_dependency([&](std::size_t awaited, int user) { ++first[awaited + 1], ++waiting[static_cast<std::size_t>(user)]; });
+  for (std::size_t i = 1; i <= count; ++i) first[i] += first[i - 1];
+  graph::list<int> users(static_cast<std::size_t>(first[count]));
+  graph::list<int> place = first;
+  for_each_dependency([&](std::size_t awaited, int user) { users[static_cast<std::size_t>(place[awaited]++)] = user; });
+
+  const auto later = [&](int a, int b) { return f.at(a).first > f.at(b).first; };
+  graph::list<int> ready;
+  for (std::size_t u = 0; u < count; ++u)
+    if (waiting[u] == 0) ready.push_back(static_cast<int>(u));
+  std::make_heap(ready.begin(), ready.end(), later);
+  graph::list<int> order;
+  while (!ready.empty()) {
+    std::pop_heap(ready.begin(), ready.end(), later);
+    const auto u = static_cast<std::size_t>(ready.back());
+    ready.pop_back();
+    order.push_back(static_cast<int>(u));
+    for (int e = first[u]; e < first[u + 1]; ++e) {
+      if (--waiting[static_cast<std::size_t>(users[static_cast<std::size_t>(e)])] > 0) continue;
+      ready.push_back(users[static_cast<std::size_t>(e)]);
+      std::push_heap(ready.begin(), ready.end(), later);
+    }
+  }
+  return order;
 }
 
 }  // namespace tessera::transform

@@ -167,6 +167,14 @@ struct partitioner {
     return copy_node(n, {request(n.operands[0], operand)}, n.type);
   }
 
+  /// A check keeps the cuts of the first six dimensions, to say where a bad element stands in the whole array.
+  constexpr form check(const graph::node& n) {
+    graph::node noted = n;
+    for (int d = 0; d < n.type.rank && d < 6; ++d)
+      noted.attribute[1 + d / 2] |= static_cast<std::uint64_t>(n.type.dims[d].axes) << (32 * (d % 2));
+    return copy_node(noted, {request(n.operands[0])}, n.type);
+  }
+
   /// Local reduction; the axes that cut a reduced dimension are pending afterwards.
   constexpr form reduction(const graph::node& n) {
     const aval operand = global.type(n.operands[0]);
@@ -263,6 +271,7 @@ struct partitioner {
     }
     switch (n.code) {
       case op::broadcast: remember(id, broadcast(n)); return;
+      case op::check_range: remember(id, check(n)); return;
       case op::reshard: remember(id, {n.type, combine::sum, request(n.operands[0], n.type)}); return;
       default: remember(id, copy_node(n, {request(n.operands[0])}, n.type)); return;
     }

@@ -289,9 +289,16 @@ struct lowering {
     s.varying = g.type(id).varying;
     s.first = static_cast<int>(out.accesses.size());
     s.sources = 1;
-    s.sizes[0] = static_cast<std::int64_t>(g.at(id).attribute[0]);
-    s.sizes[1] = g.type(id).size();
-    out.accesses.push_back({buffer(g.at(id).operands[0])});
+    const graph::node& n = g.at(id);
+    s.sizes[0] = static_cast<std::int64_t>(n.attribute[0]);
+    s.sizes[1] = n.type.size();
+    s.rank = std::min(n.type.rank, 6);
+    graph::access block{buffer(n.operands[0])};
+    for (int d = 0; d < s.rank; ++d) {
+      block.strides[d] = n.type.dims[d].extent;
+      s.sizes[2 + d] = static_cast<std::int64_t>((n.attribute[1 + d / 2] >> (32 * (d % 2))) & 0xffffffffU);
+    }
+    out.accesses.push_back(block);
     add_step(s);
   }
 
@@ -342,21 +349,9 @@ struct lowering {
     }
   }
 
-  /// All steps, in the order of the units.
+  /// All steps, in the order of the schedule.
   constexpr void lower_units() {
-    graph::list<int> first(f.units.size() + 1, 0);
-    for (int u : f.unit_of)
-      if (u >= 0) ++first[static_cast<std::size_t>(u) + 1];
-    for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
-    graph::list<int> ordered(static_cast<std::size_t>(first.back()));
-    graph::list<int> next = first;
-    for (int i = 0; i < g.size(); ++i)
-      if (const int u = f.unit_of[static_cast<std::size_t>(i)]; u >= 0)
-        ordered[static_cast<std::size_t>(next[static_cast<std::size_t>(u)]++)] = i;
-    for (std::size_t u = 0; u < f.units.size(); ++u) {
-      const graph::list<int> members(ordered.begin() + first[u], ordered.begin() + first[u + 1]);
-      unit_step(static_cast<int>(u), members);
-    }
+    for (int number : schedule(g, f)) unit_step(number, f.members(number));
   }
 };
 

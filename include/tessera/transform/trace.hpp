@@ -71,7 +71,7 @@ constexpr void for_each_result(const Result& result, F&& f) {
   } else if constexpr (requires { std::tuple_size<Result>::value; }) {
     std::apply([&](const auto&... parts) { (for_each_result(parts, f), ...); }, result);
   } else {
-    diagnose<message::jit_result, [] { return text_buffer{}; }>();
+    diagnose<message::jit_result, no_details<Result>>();
   }
 }
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// An optimiser and its state for the variables of one kind of one model.
+#pragma once
+
+#include <tessera/nn/module.hpp>
+#include <tessera/optim/transformation.hpp>
+
+namespace tessera::nn {
+
+/// What `optimizer<param>(model, ...)` makes: the transformation with its hyperparameters, and state cut as the model's
+/// variables are. Source: flax.nnx.Optimizer.
+template <class Wrt, class Model, class Mesh, class Transformation>
+struct optimizer_state_of {
+  using mesh_type = Mesh;
+  using state_type = typename Transformation::template state<Model, Wrt>;
+
+  Transformation transformation;
+  state_type state;
+
+  constexpr void visit_variables(auto&& f) { tessera::visit_variables(transformation, f), tessera::visit_variables(state, f); }
+  constexpr void visit_variables(auto&& f) const {
+    tessera::visit_variables(transformation, f), tessera::visit_variables(state, f);
+  }
+
+  /// Within a step: new values for the model's variables of kind Wrt and for the state. `grads` comes from
+  /// value_and_grad of the same model.
+  template <class Target, class Gradients>
+  constexpr void update(Target& model, const Gradients& grads) {
+    if constexpr (Poison<Target> || Poison<Gradients>) {
+      return;
+    } else if constexpr (!std::same_as<Target, bound<Model, Mesh>> || !std::same_as<Gradients, bound<Model, Mesh>>) {
+      diagnose<message::optimizer_gradients, no_details<Target>>();
+    } else {
+      const optim::values params = values_of_kind(model);
+      optim::values updates = values_of_kind(grads);
+      transformation.update(updates, params, state);
+      std::size_t next = 0;
+      visit_kind<Wrt>(model, [&](auto& v) {
+        optim::assign_one(v, params[next] + updates[next]);
+        ++next;
+      });
+    }
+  }
+
+ private:
+  template <class T>
+  static constexpr optim::values values_of_kind(const T& object) {
+    optim::values list;
+    visit_kind<Wrt>(object, [&](const auto& v) { list.push_back(optim::value_of(v)); });
+    return list;
+  }
+};
+
+/// `optimizer<param>(model, optim::adam(1e-2))`: state of zeros for every variable of kind Wrt of the model. Without Wrt it
+/// does not compile.
+template <class Wrt = void, class Model, class Mesh, class Transformation>
+auto optimizer(const bound<Model, Mesh>&, Transformation transformation) {
+  if constexpr (std::is_void_v<Wrt>) {
+    diagnose<message::optimizer_wrt, no_details<Model>>();
+    return poison{};
+  } else {
+    optimizer_state_of<Wrt, Model, Mesh, Transformation> made{std::move(transformation), {}};
+    visit_variables(made.state, [&](auto& v) {
+      using V = std::remove_cvref_t<decltype(v)>;
+      v.data = runtime::make_storage(resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result, Mesh::value);
+    });
+    return made;
+  }
+}
+
+}  // namespace tessera::nn
