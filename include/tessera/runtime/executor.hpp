@@ -6,7 +6,9 @@
 #include <tessera/graph/program.hpp>
 #include <tessera/kernels/fused.hpp>
 #include <tessera/kernels/gemm.hpp>
+#include <tessera/kernels/instances.hpp>
 #include <tessera/kernels/naive.hpp>
+#include <tessera/kernels/naive_fused.hpp>
 #include <tessera/kernels/parallel.hpp>
 #include <tessera/kernels/reduce.hpp>
 #include <tessera/kernels/softmax.hpp>
@@ -25,7 +27,8 @@ class executor {
  public:
   using step_function = void (executor::*)(const graph::step&);
 
-  /// `functions` has one function a step, `fused` one kernel an instruction list of the program.
+  /// `functions` has one function a step, `fused` one kernel an instruction list of the program, or nothing: then fused
+  /// steps are interpreted.
   executor(graph::program p, const mesh_value& mesh, std::vector<step_function> functions,
            std::vector<kernels::fused_function> fused)
       : program_(std::move(p)),
@@ -164,6 +167,7 @@ class executor {
     const std::int64_t rows = calls_[0].rows();
     const std::int64_t columns = calls_[0].columns();
     if (rows == 0 || columns == 0) return;
+    if (fused_.empty()) return interpret(s, shards);
     const kernels::fused_function kernel = fused_[static_cast<std::size_t>(s.code)];
     const bool wide = columns >= fused_chunk;
     const std::int64_t rows_a_task = wide ? 1 : std::min(rows, (fused_chunk + columns - 1) / columns);
@@ -176,6 +180,12 @@ class executor {
       kernel(calls_[static_cast<std::size_t>(task / column_tasks / row_tasks)],
              {row, std::min(row + rows_a_task, rows), column, std::min(column + columns_a_task, columns)});
     });
+  }
+
+  void interpret(const graph::step& s, std::int64_t shards) {
+    const graph::code_span span = program_.codes[static_cast<std::size_t>(s.code)];
+    const std::span<const graph::word> words(program_.words.data() + span.first, static_cast<std::size_t>(span.count));
+    for (std::int64_t i = 0; i < shards; ++i) kernels::naive::fused(words, calls_[static_cast<std::size_t>(i)]);
   }
 
   template <class T>

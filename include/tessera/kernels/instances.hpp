@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels for usual element types, compiled once for all of a program's files: with TESSERA_PRECOMPILED_KERNELS files
+// only refer to them, and the one file that defines TESSERA_INSTANTIATE_KERNELS has them. Without either, each file compiles
+// what it uses.
+#pragma once
+
+#if defined(TESSERA_PRECOMPILED_KERNELS) || defined(TESSERA_INSTANTIATE_KERNELS)
+
+#include <tessera/kernels/gemm.hpp>
+#include <tessera/kernels/reduce.hpp>
+#include <tessera/kernels/softmax.hpp>
+
+#include <cstdint>
+
+#if defined(TESSERA_INSTANTIATE_KERNELS)
+#define TESSERA_INSTANCE template
+#else
+#define TESSERA_INSTANCE extern template
+#endif
+
+#define TESSERA_NUMBER_KERNELS(T)                                                                            \
+  TESSERA_INSTANCE void reduce<T>(reduce_kind, const T*, T*, std::int64_t, std::int64_t, std::int64_t, bool); \
+  TESSERA_INSTANCE void add_shards<T>(reduce_kind, T*, const T* const*, int, std::int64_t, bool);
+
+#define TESSERA_FLOAT_KERNELS(T)                                                                          \
+  TESSERA_NUMBER_KERNELS(T)                                                                               \
+  TESSERA_INSTANCE void gemm<T>(const gemm_problem<T>&, bool);                                            \
+  TESSERA_INSTANCE void softmax<T>(const T*, T*, std::int64_t, std::int64_t, bool);                       \
+  TESSERA_INSTANCE void log_softmax<T>(const T*, T*, std::int64_t, std::int64_t, bool);                   \
+  TESSERA_INSTANCE void softmax_backward<T>(const T*, const T*, T*, std::int64_t, std::int64_t, bool);    \
+  TESSERA_INSTANCE void log_softmax_backward<T>(const T*, const T*, T*, std::int64_t, std::int64_t, bool);
+
+namespace tessera::kernels {
+
+TESSERA_FLOAT_KERNELS(float)
+TESSERA_FLOAT_KERNELS(double)
+TESSERA_NUMBER_KERNELS(std::int32_t)
+TESSERA_NUMBER_KERNELS(std::uint32_t)
+
+}  // namespace tessera::kernels
+
+#undef TESSERA_FLOAT_KERNELS
+#undef TESSERA_NUMBER_KERNELS
+#undef TESSERA_INSTANCE
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The naive twin of the fused kernel: the same instruction lists, interpreted element by element.
+#pragma once
+
+#include <tessera/kernels/fused.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace tessera::kernels::naive {
+
+/// `x` as an element of type `d` keeps it.
+inline double as_element(double x, dtype d) {
+  switch (d) {
+    case dtype::f32: return static_cast<double>(static_cast<float>(x));
+    case dtype::i32: return static_cast<double>(static_cast<std::int32_t>(static_cast<std::int64_t>(x)));
+    case dtype::u32: return static_cast<double>(static_cast<std::uint32_t>(static_cast<std::int64_t>(x)));
+    case dtype::bool_: return x != 0 ? 1 : 0;
+    default: return x;
+  }
+}
+
+inline double read_element(const void* from, std::int64_t i, dtype d) {
+  switch (d) {
+    case dtype::f32: return static_cast<double>(static_cast<const float*>(from)[i]);
+    case dtype::f64: return static_cast<const double*>(from)[i];
+    case dtype::i32: return static_cast<const std::int32_t*>(from)[i];
+    case dtype::u32: return static_cast<const std::uint32_t*>(from)[i];
+    default: return static_cast<const bool*>(from)[i] ? 1 : 0;
+  }
+}
+
+inline void write_element(void* to, std::int64_t i, dtype d, double x) {
+  switch (d) {
+    case dtype::f32: static_cast<float*>(to)[i] = static_cast<float>(x); return;
+    case dtype::f64: static_cast<double*>(to)[i] = x; return;
+    case dtype::i32: static_cast<std::int32_t*>(to)[i] = static_cast<std::int32_t>(x); return;
+    case dtype::u32: static_cast<std::uint32_t*>(to)[i] = static_cast<std::uint32_t>(x); return;
+    default: static_cast<bool*>(to)[i] = x != 0; return;
+  }
+}
+
+inline double convert_number(double x, dtype to) {
+  switch (to) {
+    case dtype::i32: return convert_element<std::int32_t>(x);
+    case dtype::u32: return convert_element<std::uint32_t>(x);
+    default: return as_element(x, to);
+  }
+}
+
+inline double unary(graph::op code, double x) {
+  using graph::op;
+  switch (code) {
+    case op::neg: return -x;
+    case op::abs: return std::abs(x);
+    case op::sign: return x > 0 ? 1 : x < 0 ? -1 : x;
+    case op::square: return x * x;
+    case op::sqrt: return std::sqrt(x);
+    case op::rsqrt: return 1 / std::sqrt(x);
+    case op::exp: return std::exp(x);
+    case op::log: return std::log(x);
+    case op::log1p: return std::log1p(x);
+    case op::tanh: return std::tanh(x);
+    case op::logistic: return 1 / (1 + std::exp(-x));
+    case op::sin: return std::sin(x);
+    case op::cos: return std::cos(x);
+    case op::erf: return std::erf(x);
+    case op::relu: return x <= 0 ? 0 : x;
+    case op::logical_not: return x == 0 ? 1 : 0;
+    default: return x;
+  }
+}
+
+inline double binary(graph::op code, double a, double b) {
+  using graph::op;
+  switch (code) {
+    case op::add: return a + b;
+    case op::sub: return a - b;
+    case op::mul: return a * b;
+    case op::div: return a / b;
+    case op::pow: return std::pow(a, b);
+    case op::max: return a > b || a != a ? a : b;
+    case op::min: return a < b || a != a ? a : b;
+    case op::eq: return a == b;
+    case op::ne: return a != b;
+    case op::lt: return a < b;
+    case op::le: return a <= b;
+    case op::gt: return a > b;
+    case op::ge: return a >= b;
+    case op::logical_and: return a != 0 && b != 0;
+    default: return a != 0 || b != 0;
+  }
+}
+
+/// Runs an instruction list (see `transform::lowering::fused_step`) over all elements of a call. Each instruction is
+/// computed in float64 and rounded to its type, which for + - * / and sqrt is the same as computing in the type.
+inline void fused(std::span<const graph::word> words, const fused_call& call) {
+  const auto word = [&](int i) { return words[static_cast<std::size_t>(i)].value; };
+  const int sources = word(1);
+  const int instructions = word(2);
+  const int results = word(3);
+  const int first_instruction = 4 + 2 * sources;
+  const int first_result = first_instruction + 6 * instructions;
+  std::vector<double> registers(static_cast<std::size_t>(sources + instructions));
+  const auto reg = [&](int i) -> double& { return registers[static_cast<std::size_t>(i)]; };
+  const std::int64_t columns = call.columns();
+  for (std::int64_t index = 0; index < call.rows() * columns; ++index) {
+    const auto offset = [&](int array) {
+      std::int64_t rest = index;
+      std::int64_t sum = 0;
+      for (int d = call.rank - 1; d >= 0; --d) {
+        sum += rest % call.extents[d] * call.strides[array][d];
+        rest /= call.extents[d];
+      }
+      return sum;
+    };
+    for (int i = 0; i < sources; ++i) {
+      const auto mode = static_cast<graph::source_mode>(word(4 + 2 * i + 1));
+      const bool counts = mode == graph::source_mode::count || mode == graph::source_mode::count_repeated;
+      reg(i) = counts ? static_cast<double>(call.base[i] + offset(i)) : read_element(call.data[i], offset(i), static_cast<dtype>(word(4 + 2 * i)));
+    }
+    for (int i = 0; i < instructions; ++i) {
+      const int at = first_instruction + 6 * i;
+      const auto code = static_cast<graph::op>(word(at));
+      const auto type = static_cast<dtype>(word(at + 1));
+      double& to = reg(sources + i);
+      if (code == graph::op::select) to = reg(word(at + 3)) != 0 ? reg(word(at + 4)) : reg(word(at + 5));
+      else if (code == graph::op::convert) to = convert_number(reg(word(at + 3)), type);
+      else if (about(code).operands == 1) to = as_element(unary(code, reg(word(at + 3))), type);
+      else to = as_element(binary(code, reg(word(at + 3)), reg(word(at + 4))), type);
+    }
+    for (int i = 0; i < results; ++i) {
+      const int at = first_result + 2 * i;
+      write_element(call.data[sources + i], offset(sources + i), static_cast<dtype>(word(at)), reg(word(at + 1)));
+    }
+  }
+}
+
+}  // namespace tessera::kernels::naive
