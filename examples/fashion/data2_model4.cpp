@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fashion-MNIST on the mesh `data=2,model=4`: what the devices say to each other is known before anything runs.
+#include "train.hpp"
+
+namespace fashion {
+
+// Forward, one all-reduce over `model` joins the two layers' parts; nothing is gathered.
+using forward = ts::lowered<predict_step, model_of<data2_model4>, images_of<data2_model4>>;
+static_assert(forward::collectives().all_reduce == 1 && forward::collectives().all_gather == 0);
+static_assert(forward::text().find("all_reduce") != std::string_view::npos);
+
+}  // namespace fashion
+
+int main(int argc, char** argv) { return fashion::main_program<fashion::data2_model4>(argc, argv); }
