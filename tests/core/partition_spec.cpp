@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tessera/core/partition_spec.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <concepts>
+
+namespace ts = tessera;
+using ts::axes, ts::none, ts::P;
+
+TEST_CASE("A spec is normalised: trailing nones are implied") {
+  static_assert(std::same_as<P<"data">, P<"data", none>>);
+  static_assert(std::same_as<P<"data">, P<"data", none, none, none>>);
+  static_assert(std::same_as<P<>, P<none, none>>);
+  static_assert(!std::same_as<P<"data">, P<none, "data">>);
+  static_assert(P<none, "data", none>::rank == 2 && P<>::rank == 0);
+  SUCCEED();
+}
+
+TEST_CASE("One axis is one spelling, alone or as a list; the order of several counts") {
+  static_assert(std::same_as<P<axes<"data">>, P<"data">>);
+  static_assert(std::same_as<P<axes<>>, P<none>>);
+  static_assert(!std::same_as<P<axes<"data", "model">>, P<axes<"model", "data">>>);
+  static_assert(!std::same_as<P<axes<"data", "model">>, P<"data", "model">>);
+  static_assert(std::same_as<P<axes<"data", "model">>, ts::partition_spec<ts::cut<"data", "model">>>);
+  SUCCEED();
+}
+
+TEST_CASE("A spec reads in a type as its axes") {
+  static_assert(std::same_as<P<"data", none, "model">,
+                             ts::partition_spec<ts::cut<"data">, ts::cut<>, ts::cut<"model">>>);
+  static_assert(std::same_as<decltype(ts::out_sharding<P<"data">>)::spec, P<"data">>);
+  SUCCEED();
+}
