@@ -58,7 +58,7 @@ struct unpacker {
     } else if constexpr (requires { value.fields(*this); }) {
       value.fields(*this);
     } else {
-      value.resize(static_cast<std::size_t>(take()));
+      value.resize(static_cast<std::size_t>(take()), typename T::value_type{});
       for (auto& element : value) (*this)(element);
     }
   }

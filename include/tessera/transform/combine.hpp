@@ -17,7 +17,7 @@ struct users {
     for (const graph::node& n : g.nodes)
       for (int k = 0; k < n.operand_count(); ++k) ++first[static_cast<std::size_t>(n.operands[k]) + 1];
     for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
-    node.resize(static_cast<std::size_t>(first.back()));
+    node.resize(static_cast<std::size_t>(first.back()), 0);
     graph::list<int> next = first;
     for (int i = 0; i < g.size(); ++i)
       for (int k = 0; k < g.at(i).operand_count(); ++k)

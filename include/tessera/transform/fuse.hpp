@@ -217,7 +217,7 @@ constexpr graph::list<int> schedule(const graph::graph& g, const fusion& f) {
   };
   for_each_dependency([&](std::size_t awaited, int user) { ++first[awaited + 1], ++waiting[static_cast<std::size_t>(user)]; });
   for (std::size_t i = 1; i <= count; ++i) first[i] += first[i - 1];
-  graph::list<int> users(static_cast<std::size_t>(first[count]));
+  graph::list<int> users(static_cast<std::size_t>(first[count]), 0);
   graph::list<int> place = first;
   for_each_dependency([&](std::size_t awaited, int user) { users[static_cast<std::size_t>(place[awaited]++)] = user; });
 
