@@ -12,6 +12,7 @@ template <std::int64_t Classes, dtype To>
 inline constexpr auto one_hot_rule = [](std::span<const aval> x, const mesh_value&) {
   if (x[0].type != dtype::i32 && x[0].type != dtype::u32) return refuse(message::one_hot_dtype);
   if (x[0].rank == max_rank) return refuse(message::shape_rank);
+  if (Classes < 0) return refuse(message::shape_extent, x[0].rank);
   ruling ruled{x[0]};
   ruled.result.type = To;
   ruled.result.dims[ruled.result.rank++] = {Classes, 0};

@@ -52,6 +52,12 @@ constexpr aval dot_result(const aval& lhs, const aval& rhs, const dot_dims& dims
   return result;
 }
 
+constexpr bool batch_cut_alike(const aval& lhs, const aval& rhs, const dot_dims& dims) {
+  for (int i = 0; i < dim_count(dims.lhs_batch); ++i)
+    if (lhs.dims[dim_at(dims.lhs_batch, i)].axes != rhs.dims[dim_at(dims.rhs_batch, i)].axes) return false;
+  return true;
+}
+
 /// Batch specs are equal, contracting dimensions are uncut, free dimensions keep their cuts; with `out_spec` none of
 /// this is asked, only that the spec is legal. Source: JAX, Explicit mode; stricter in that one cut contracting
 /// dimension is refused too.
@@ -66,11 +72,11 @@ constexpr ruling dot_general(const aval& lhs, const aval& rhs, const dot_dims& d
     const dim& l = lhs.dims[dim_at(dims.lhs_batch, i)];
     const dim& r = rhs.dims[dim_at(dims.rhs_batch, i)];
     if (l.extent != r.extent) return refuse(message::matmul_batch_extent);
-    if (l.axes != r.axes) return refuse(message::matmul_batch_sharding);
   }
   const aval natural = dot_result(lhs, rhs, dims);
   if (natural.rank > max_rank) return refuse(message::shape_rank);
   if (out_spec != nullptr) return with_spec(natural, *out_spec, mesh);
+  if (!batch_cut_alike(lhs, rhs, dims)) return refuse(message::matmul_batch_sharding);
   for (int i = 0; i < dim_count(dims.lhs_contracting); ++i) {
     const bool left = lhs.dims[dim_at(dims.lhs_contracting, i)].axes != 0;
     const bool right = rhs.dims[dim_at(dims.rhs_contracting, i)].axes != 0;
@@ -94,10 +100,13 @@ constexpr dot_dims matmul_dims(int lhs_rank, int rhs_rank) {
   return dims;
 }
 
+/// The rule of `matmul`: that of dot_general, and batch specs are equal even where `out_spec` is given.
 constexpr ruling matmul(const aval& lhs, const aval& rhs, const spec_value* out_spec, const mesh_value& mesh) {
   if (lhs.rank < 2 || rhs.rank < 2) return refuse(message::matmul_rank);
   if (rhs.rank > 2 && lhs.rank != rhs.rank) return refuse(message::matmul_batch_extent);
-  return dot_general(lhs, rhs, matmul_dims(lhs.rank, rhs.rank), out_spec, mesh);
+  const dot_dims dims = matmul_dims(lhs.rank, rhs.rank);
+  const ruling ruled = dot_general(lhs, rhs, dims, out_spec, mesh);
+  return ruled.ok() && !batch_cut_alike(lhs, rhs, dims) ? refuse(message::matmul_batch_sharding) : ruled;
 }
 
 }  // namespace tessera::sharding

@@ -55,15 +55,15 @@ constexpr ruling elementwise(std::span<const aval> operands, const mesh_value& m
   return broadcast_together(operands, mesh);
 }
 
-/// The rule of `where(predicate, on_true, on_false)`: operands of equal shape have equal specs (a scalar predicate is
-/// free); otherwise they broadcast.
+/// The rule of `where(predicate, on_true, on_false)`: if all have one shape they have one spec (a scalar predicate is
+/// free); otherwise they broadcast, and uncut dimensions adapt. Source: jax.numpy.where.
 constexpr ruling where(const aval& predicate, const aval& on_true, const aval& on_false, const mesh_value& mesh) {
   if (predicate.type != dtype::bool_) return refuse(message::where_predicate);
   if (on_true.type != on_false.type) return refuse(message::where_dtype);
-  const bool cases_equal = on_true.same_shape(on_false);
-  if (cases_equal && !on_true.same_spec(on_false)) return refuse(message::where_sharding);
-  if (cases_equal && predicate.same_shape(on_true) && !predicate.same_spec(on_true))
-    return refuse(message::where_sharding);
+  const bool free = predicate.rank == 0;
+  const bool one_shape = on_true.same_shape(on_false) && (free || predicate.same_shape(on_true));
+  const bool one_spec = on_true.same_spec(on_false) && (free || predicate.same_spec(on_true));
+  if (one_shape && !one_spec) return refuse(message::where_sharding);
   const aval operands[] = {on_true, on_false, predicate};
   return broadcast_together(operands, mesh);
 }

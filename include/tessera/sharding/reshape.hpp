@@ -7,6 +7,13 @@
 
 namespace tessera::sharding {
 
+/// Refuses extents below zero.
+constexpr ruling check_extents(const aval& target) {
+  for (int i = 0; i < target.rank; ++i)
+    if (target.dims[i].extent < 0) return refuse(message::shape_extent, i);
+  return {target};
+}
+
 /// Whether two shapes are the same up to dimensions of extent 1; if so the cuts follow their dimensions, and the
 /// ruling's result is `target` with them.
 constexpr bool only_ones_differ(const aval& operand, aval& target) {
@@ -63,6 +70,7 @@ constexpr message merge_axes(const aval& operand, int from, int to, dim& merged,
 /// Row-major reshape. Uncut operands and a given `out_spec` always pass; otherwise only changes of 1s, one split, or
 /// one merge that leaves every device's block where it is. Source: JAX, Explicit mode; stricter for merges.
 constexpr ruling reshape(const aval& operand, aval target, const spec_value* out_spec, const mesh_value& mesh) {
+  if (const ruling checked = check_extents(target); !checked.ok()) return checked;
   target.type = operand.type;
   for (int i = 0; i < target.rank; ++i) target.dims[i].axes = 0;
   if (operand.size() != target.size()) return refuse(message::reshape_size);
@@ -112,6 +120,7 @@ constexpr ruling transpose(const aval& operand, dim_list permutation) {
 /// NumPy's broadcast_to: dimensions align from the last; mapped ones keep their cuts, new and stretched ones are
 /// uncut. With `out_spec` each operand dimension is uncut or cut as its target.
 constexpr ruling broadcast_to(const aval& operand, aval target, const spec_value* out_spec, const mesh_value& mesh) {
+  if (const ruling checked = check_extents(target); !checked.ok()) return checked;
   target.type = operand.type;
   const int added = target.rank - operand.rank;
   if (added < 0) return refuse(message::broadcast_shape);

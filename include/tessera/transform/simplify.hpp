@@ -27,6 +27,11 @@ constexpr std::uint64_t hash_of(const graph::node& n) {
   return mix(hash, n.type.varying);
 }
 
+/// Whether two nodes compute the same; -0.0 is not 0.0.
+constexpr bool same_node(const graph::node& a, const graph::node& b) {
+  return a == b && std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value);
+}
+
 /// Whether the node only passes its operand on.
 constexpr bool is_identity(const graph::graph& g, const graph::node& n) {
   if (n.code == op::stop_gradient) return true;
@@ -114,7 +119,7 @@ constexpr graph::graph merge_equal(const graph::graph& g) {
       continue;
     }
     std::size_t slot = hash_of(n) & (slots - 1);
-    while (table[slot] >= 0 && !(result.at(table[slot]) == n)) slot = (slot + 1) & (slots - 1);
+    while (table[slot] >= 0 && !same_node(result.at(table[slot]), n)) slot = (slot + 1) & (slots - 1);
     if (table[slot] < 0) {
       table[slot] = result.add(n);
       if (n.code == op::parameter) result.parameters.push_back(result.size() - 1);
