@@ -17,17 +17,17 @@ namespace {
 std::atomic<long> allocations = 0;
 }
 
-void* operator new(std::size_t size) {
+[[gnu::noinline]] void* operator new(std::size_t size) {
   ++allocations;
   if (void* p = std::malloc(size)) return p;
   throw std::bad_alloc();
 }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(size);
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace {
 
@@ -146,15 +146,15 @@ TEMPLATE_TEST_CASE("gemm is the naive product where it is cut into several cache
 TEMPLATE_TEST_CASE("gemm is the naive product for groups: batched, with a shared B, and summed into one C", "", float,
                    double) {
   for (const grouping kind : {grouping::batched, grouping::shared_b, grouping::summed_c})
-    for (std::int64_t groups : {2, 3, 8})
+    for (std::int64_t groups : {2, 7})
       for (std::int64_t m : {1, 13, 32})
-        for (std::int64_t n : {10, 33, 128})
-          for (std::int64_t k : {1, 5, 32, 300})
-            for (int form = 0; form < 4; ++form)
-              for (const edge side : {edge::front, edge::back}) {
-                instance<TestType> in(m, n, k, form & 1, form & 2, groups, kind, side, (m + k + form) % 2);
-                require_naive(in, form == 1);
-              }
+        for (std::int64_t n : {10, 33, 65})
+          for (std::int64_t k : {1, 5, 32, 130})
+            for (int form = 0; form < 4; ++form) {
+              const edge side = (m + n + k) % 3 == 0 ? edge::front : edge::back;
+              instance<TestType> in(m, n, k, form & 1, form & 2, groups, kind, side, (m + k + form) % 2);
+              require_naive(in, form == 1);
+            }
 }
 
 TEST_CASE("gemm sums groups that share both operands, and batches that share A") {

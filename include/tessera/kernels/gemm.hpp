@@ -232,7 +232,7 @@ void gemm_of_no_depth(const gemm_problem<T>& p) {
 /// C_g[i][j] (+)= sum over p of A_g[i][p] B_g[p][j], for T = float or double.
 ///
 /// C must overlap neither A nor B. Groups with c_stride == 0 are summed in group order; with b_stride == 0 no thread
-/// packs a part of B more than once, however many groups there are. Nothing is skipped, so 0 * infinity is NaN as in the
+/// packs a part of B more than once, however many groups there are. Nothing is skipped: 0 * infinity is NaN as in the
 /// plain loop.
 ///
 /// Bits: each element is summed along k in an order that depends on k alone (groups * k when summed), by fused

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -35,10 +36,10 @@ template <int Count, class F>
 template <class T, int Rows, int Vectors>
 void gemm_tile(std::int64_t depth, const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, T* c,
                std::int64_t c_step, bool accumulate) {
-  batch<T> sum[Rows * Vectors];
+  batch<T> sum[std::size_t{Rows * Vectors}];
   unrolled<Rows * Vectors>([&](auto i) { sum[i] = batch<T>(T(0)); });
   for (std::int64_t p = 0; p < depth; ++p, a += a_step, b += b_step) {
-    batch<T> row[Vectors];
+    batch<T> row[std::size_t{Vectors}];
     unrolled<Vectors>([&](auto j) { row[j] = batch<T>::load_unaligned(b + j * width<T>); });
     unrolled<Rows>([&](auto i) {
       const batch<T> element(a[i]);
