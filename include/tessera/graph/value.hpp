@@ -116,8 +116,8 @@ constexpr sharding::dim_list dims_in_order(int rank, int shift = 0) {
   return places;
 }
 
-/// `number` in every element of an array of type `type`.
-constexpr value full(graph* owner, const aval& type, double number) {
+/// `number` in every element of an array of type `type` (a copy: a type in the graph moves when a node is added).
+constexpr value full(graph* owner, aval type, double number) {
   return broadcast(constant(owner, type.type, number), type, 0);
 }
 

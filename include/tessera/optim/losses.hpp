@@ -21,7 +21,7 @@ inline constexpr auto cross_entropy_rule = [](std::span<const aval> x, const mes
 };
 
 inline constexpr auto write_cross_entropy = [](const std::array<graph::value, 2>& x, const aval&) {
-  const aval& logits = x[0].type();
+  const aval logits = x[0].type();
   const int classes = logits.rank - 1;
   const graph::value labels = graph::write(x[1].owner, graph::op::check_range, x[1].type(), {x[1].id});
   labels.owner->at(labels.id).attribute[0] = static_cast<std::uint64_t>(logits.dims[classes].extent);

@@ -3,6 +3,7 @@
 // interpreted. For tests and tools: a step function compiled by `jit` is the fast way.
 #pragma once
 
+#include <tessera/analysis/summary.hpp>
 #include <tessera/kernels/naive_fused.hpp>
 #include <tessera/runtime/executor.hpp>
 #include <tessera/transform/plan.hpp>
@@ -19,7 +20,8 @@ executor::step_function function_of_kind(graph::step_kind kind) {
   const auto look = [&]<graph::step_kind Kind>() {
     using graph::step_kind;
     constexpr bool rows = Kind >= step_kind::softmax && Kind <= step_kind::log_softmax_grad;
-    if constexpr (!(rows && !std::is_floating_point_v<T>))
+    constexpr bool sums = Kind == step_kind::dot || Kind == step_kind::reduce;
+    if constexpr (!(rows && !std::is_floating_point_v<T>) && !(sums && sizeof(T) == 1))
       if (kind == Kind) found = executor::function_for<Kind, T>();
   };
   (look.template operator()<Kinds>(), ...);
@@ -48,10 +50,7 @@ inline executor::step_function any_function(graph::step_kind kind, dtype type) {
 inline std::vector<std::vector<std::byte>> evaluate(const graph::graph& trace, std::span<const std::vector<std::byte>> inputs) {
   const graph::program p = transform::lower(trace);
   std::vector<executor::step_function> functions;
-  for (const graph::step& s : p.steps) {
-    const bool typed = s.kind != graph::step_kind::fused && s.kind != graph::step_kind::copy_out;
-    functions.push_back(any_function(s.kind, typed ? p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer)].type : dtype::f32));
-  }
+  for (const graph::step& s : p.steps) functions.push_back(any_function(s.kind, analysis::kernel_type(p, s)));
   executor run(p, trace.mesh, functions, {});
   std::vector<storage_ptr> held;
   std::vector<storage*> arguments;

@@ -103,7 +103,7 @@ constexpr sharding::dim_list inverse(sharding::dim_list permutation, int rank) {
 
 /// A contraction of ct with `other`, arranged like `operand`, whose contracting and batch dimensions are given. The
 /// products are asked for with the operand's own spec, so a cut contraction ends in an all-reduce or a reduce-scatter.
-constexpr value dot_cotangent(value ct, value other, const aval& operand, sharding::dim_list operand_contracting,
+constexpr value dot_cotangent(value ct, value other, aval operand, sharding::dim_list operand_contracting,
                               sharding::dim_list operand_batch, sharding::dim_list other_contracting,
                               sharding::dim_list other_batch, int ct_first_other_free) {
   sharding::dot_dims dims;
@@ -129,7 +129,7 @@ constexpr value dot_cotangent(value ct, value other, const aval& operand, shardi
 }
 
 /// The same for rhs, whose free dimensions come last in the result: other x ct, so that matrices need no transpose.
-constexpr value dot_rhs_cotangent(value ct, value lhs, const aval& rhs, const sharding::dot_dims& of) {
+constexpr value dot_rhs_cotangent(value ct, value lhs, aval rhs, const sharding::dot_dims& of) {
   sharding::dot_dims dims;
   const sharding::dim_list lhs_free = sharding::free_dims(lhs.type().rank, of.lhs_contracting, of.lhs_batch);
   const int batches = sharding::dim_count(of.lhs_batch);
