@@ -2,6 +2,7 @@
 // The whole library, but for files and budgets: those are in io/ and plan/.
 #pragma once
 
+#include <tessera/core/diagnose.hpp>
 #include <tessera/analysis/lowered.hpp>
 #include <tessera/nn/linear.hpp>
 #include <tessera/nn/module.hpp>

@@ -2,6 +2,7 @@
 // Types, sharding rules and traced operations: all that compile-time checks need, without SIMD, threads or host arrays.
 #pragma once
 
+#include <tessera/core/diagnose.hpp>
 #include <tessera/core/type_text.hpp>
 #include <tessera/core/units.hpp>
 #include <tessera/ops/convert.hpp>

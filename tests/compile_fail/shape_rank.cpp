@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: shape: there are more than 8 dimensions; merge some of them
-// note: float32[1,2,3,4,5,6,7,8
+// note: float32[1,2,3,4,5,6,7,8] and more, 9 dimensions
 #include "cure.hpp"
 
 #include <tessera/types.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: partition_spec: an extent is not divisible by the devices along its axes; use the nearest extent
 //         or another axis
-// note: float32[30,64] dimension 0
+// note: float32[30,64], dimension 0
 // note: nearest extent 32
 #include "cure.hpp"
 

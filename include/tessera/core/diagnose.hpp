@@ -1,44 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a sentence of ours becomes the first error of a compiler.
+// How a sentence of ours becomes the first error of a compiler, and the only one.
 #pragma once
 
 #include <tessera/core/messages.hpp>
 #include <tessera/core/text.hpp>
 
+#include <utility>
+
 namespace tessera {
-
-/// Never defined: g++ prints the sentence when it asks for the size of this.
-template <text Sentence>
-struct compile_error;
-
-/// Always false: clang prints the pieces of text beside the sentence of a static_assert.
-template <text... Details>
-inline constexpr bool holds = false;
 
 #if defined(__clang__)
 
-/// Instantiating it fails with the sentence of M; the details stand beside it.
+/// Always false: clang prints its arguments beside the sentence of a static_assert.
+template <text... Details>
+inline constexpr bool holds = false;
+
+/// Completing it fails with the sentence of M; the details stand beside it.
 template <message M, text... Details>
 struct diagnosis;
-#define TESSERA_DIAGNOSIS(name, sentence)               \
-  template <text... Details>                            \
-  struct diagnosis<message::name, Details...> {         \
-    static_assert(holds<Details...>, sentence);         \
-    static constexpr bool reported = true;              \
+#define TESSERA_DIAGNOSIS(name, sentence)       \
+  template <text... Details>                    \
+  struct diagnosis<message::name, Details...> { \
+    static_assert(holds<Details...>, sentence); \
   };
 TESSERA_MESSAGES(TESSERA_DIAGNOSIS)
 #undef TESSERA_DIAGNOSIS
 
-/// Clang prints a text of at most 31 characters as text: the piece of `All` that starts at `From`, cut after a comma
-/// or a blank where there is one.
-template <text All, std::size_t From>
-constexpr std::size_t piece_end() {
-  constexpr std::size_t longest = 31;
-  if (All.length - From <= longest) return All.length;
-  for (std::size_t end = From + longest; end > From + 1; --end)
-    if (All.chars[end - 1] == ' ' || All.chars[end - 1] == ',') return end;
-  return From + longest;
-}
+/// Where a text is cut into pieces of at most 31 characters, which clang prints as text: after a comma or a blank where
+/// there is one.
+struct text_cuts {
+  std::size_t count = 0;
+  std::size_t ends[text_buffer::capacity]{};
+
+  constexpr explicit text_cuts(std::string_view all) {
+    constexpr std::size_t longest = 31;
+    for (std::size_t from = 0; from < all.size(); from = ends[count++]) {
+      std::size_t end = all.size() - from <= longest ? all.size() : from + longest;
+      if (end < all.size())
+        while (end > from + 1 && all[end - 1] != ' ' && all[end - 1] != ',') --end;
+      ends[count] = end > from + 1 || end == all.size() ? end : from + longest;
+    }
+  }
+};
 
 template <text All, std::size_t From, std::size_t To>
 constexpr auto piece() {
@@ -48,39 +51,47 @@ constexpr auto piece() {
   return result;
 }
 
-template <message M, text All, std::size_t From = 0, text... Pieces>
-constexpr bool diagnose_in_pieces() {
-  if constexpr (From >= All.length) {
-    return diagnosis<M, Pieces...>::reported;
-  } else {
-    constexpr std::size_t to = piece_end<All, From>();
-    return diagnose_in_pieces<M, All, to, Pieces..., piece<All, From, to>()>();
-  }
+/// The type whose completion says M with the details All.
+template <message M, text All>
+constexpr auto* report_of() {
+  constexpr text_cuts cuts(All.view());
+  return []<std::size_t... I>(std::index_sequence<I...>) -> diagnosis<M, piece<All, I == 0 ? 0 : cuts.ends[I - (I > 0)], cuts.ends[I]>()...>* {
+    return nullptr;
+  }(std::make_index_sequence<cuts.count>{});
 }
-
-/// Stops the build with the sentence of M and the details that Make writes.
 template <message M, auto Make>
-constexpr bool diagnose() {
-  return diagnose_in_pieces<M, exact_text<Make>()>();
-}
+inline constexpr auto* report = report_of<M, exact_text<Make>()>();
 
 #else
 
-/// Stops the build with the sentence of M and the details that Make writes.
+/// Never defined: g++ prints the sentence when it is asked for the size of this.
+template <text Sentence>
+struct compile_error;
+
+/// Completing it fails with the sentence.
+template <text Sentence>
+struct diagnosis {
+  static_assert(sizeof(compile_error<Sentence>) > 0);
+};
+
 template <message M, auto Make>
-constexpr bool diagnose() {
-  constexpr auto whole = [] {
-    text_buffer buffer;
-    const text_buffer details = Make();
-    buffer << sentence(M);
-    if (details.size > 0) buffer << " [" << details.view() << "]";
-    return buffer;
-  };
-  [[maybe_unused]] constexpr std::size_t shown = sizeof(compile_error<exact_text<whole>()>);
-  return true;
+constexpr text_buffer whole_sentence() {
+  text_buffer buffer;
+  const text_buffer details = Make();
+  buffer << sentence(M);
+  if (details.size > 0) buffer << " [" << details.view() << "]";
+  return buffer;
 }
+template <message M, auto Make>
+inline constexpr diagnosis<exact_text<whole_sentence<M, Make>>()>* report = nullptr;
 
 #endif
+
+/// `diagnose(report<message::mesh_mismatch, details>)` in a template stops the build with the sentence of the message and
+/// the text that details() writes. The look-up of this unqualified name completes the type that the argument points to,
+/// and that is all: no expression is wrong, so the function around it stays a constant one and nothing else is reported.
+/// One sentence is said once, wherever it comes from.
+constexpr bool diagnose(const void*) { return true; }
 
 /// Details of a message that needs none; it depends on T so that the check waits for T.
 template <class T>

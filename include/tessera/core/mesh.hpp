@@ -44,6 +44,12 @@ struct mesh_value {
   }
 };
 
+/// Writes `data=2,model=4`.
+constexpr void write_mesh(text_buffer& out, const mesh_value& mesh) {
+  for (int i = 0; i < mesh.rank; ++i) out << (i > 0 ? "," : "") << mesh.name(i) << "=" << mesh.size(i);
+  if (mesh.rank == 0) out << "of one device";
+}
+
 /// One named axis of a mesh, with the number of devices along it.
 template <text Name, std::int64_t Size>
 struct axis {
@@ -54,8 +60,8 @@ struct axis {
 template <class Axis>
 constexpr bool check_axis() {
   constexpr auto details = [] { return text_buffer{} << "axis " << Axis::name << " of size " << Axis::size; };
-  if constexpr (Axis::size < 1) diagnose<message::mesh_axis_size, details>();
-  if constexpr (Axis::name.empty() || Axis::name.size() > max_axis_name) diagnose<message::mesh_axis_name, details>();
+  if constexpr (Axis::size < 1) diagnose(report<message::mesh_axis_size, details>);
+  if constexpr (Axis::name.empty() || Axis::name.size() > max_axis_name) diagnose(report<message::mesh_axis_name, details>);
   return true;
 }
 
@@ -63,15 +69,15 @@ template <class... Axes>
 constexpr mesh_value make_mesh_value() {
   constexpr auto details = [] {
     text_buffer names;
-    ((names << Axes::name << " "), ...);
+    ((names << (names.size > 0 ? " " : "") << Axes::name), ...);
     return names;
   };
   if constexpr (sizeof...(Axes) > max_mesh_axes) {
-    diagnose<message::mesh_axis_count, details>();
+    diagnose(report<message::mesh_axis_count, details>);
     return mesh_value{};
   } else {
     constexpr mesh_value built{static_cast<int>(sizeof...(Axes)), {Axes::name...}, {Axes::size...}};
-    if constexpr (!built.distinct()) diagnose<message::mesh_axis_twice, details>();
+    if constexpr (!built.distinct()) diagnose(report<message::mesh_axis_twice, details>);
     return built;
   }
 }

@@ -150,7 +150,7 @@ constexpr std::int64_t nearest_divisible(std::int64_t extent, std::int64_t devic
 constexpr void write_place(text_buffer& out, const ruling& ruled, const aval& subject, const spec_value& spec,
                            const mesh_value& mesh) {
   if (ruled.dimension < 0) return;
-  out << " dimension " << ruled.dimension;
+  out << ", dimension " << ruled.dimension;
   if (ruled.dimension < subject.rank) out << " of extent " << subject.dims[ruled.dimension].extent;
   if (!ruled.axis.empty()) {
     out << ", axis " << ruled.axis;
@@ -168,21 +168,25 @@ constexpr void write_place(text_buffer& out, const ruling& ruled, const aval& su
   }
 }
 
-/// Checks a tensor type as written: true, or the build stops with what is wrong.
+/// Writes `float32[30,64], dimension 0 of extent 30, axis data of size 8, 8 devices, nearest extent 32`.
+template <dtype D, class Shape, class Spec, class Mesh>
+constexpr void write_spec_details(text_buffer& out) {
+  write_aval(out, plain_aval<D, Shape>(), Mesh::value);
+  if (Shape::rank > max_rank) out << " and more, " << Shape::rank << " dimensions";
+  write_place(out, resolve<D, Shape, Spec, Mesh>(), plain_aval<D, Shape>(), read_spec<Spec>(Mesh::value), Mesh::value);
+}
+
+/// Checks a tensor type as written: the build stops with what is wrong.
 template <dtype D, class Shape, class Spec, class Mesh>
 constexpr bool check_spec() {
   constexpr ruling ruled = resolve<D, Shape, Spec, Mesh>();
-  if constexpr (!ruled.ok()) {
-    diagnose<ruled.failure, [] {
+  if constexpr (!ruled.ok())
+    diagnose(report<ruled.failure, [] {
       text_buffer out;
-      write_aval(out, plain_aval<D, Shape>(), Mesh::value);
-      write_place(out, resolve<D, Shape, Spec, Mesh>(), plain_aval<D, Shape>(), read_spec<Spec>(Mesh::value), Mesh::value);
+      write_spec_details<D, Shape, Spec, Mesh>(out);
       return out;
-    }>();
-    return false;
-  } else {
-    return true;
-  }
+    }>);
+  return true;
 }
 
 }  // namespace tessera

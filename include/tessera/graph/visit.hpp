@@ -35,7 +35,7 @@ concept SelfVisiting = requires(T& object) { object.visit_variables([](auto&) {}
 /// Stops the build unless the type names its members.
 template <class T>
 constexpr bool check_module() {
-  if constexpr (!Module<T> && !SelfVisiting<T>) diagnose<message::module_macro, no_details<T>>();
+  if constexpr (!Module<T> && !SelfVisiting<T>) diagnose(report<message::module_macro, no_details<T>>);
   return true;
 }
 
@@ -65,6 +65,36 @@ constexpr void visit_variables(T& object, F&& f) {
   }
 }
 
+/// What is wrong with the first variable of an object that does not fit a mesh.
+struct misfit {
+  message failure = message::none;
+  text_buffer details{};
+};
+template <class T, class Mesh>
+constexpr misfit first_misfit() {
+  misfit found;
+  std::remove_const_t<T> object{};
+  visit_variables(object, [&](auto& v) {
+    using V = std::remove_cvref_t<decltype(v)>;
+    if (found.failure != message::none) return;
+    found.failure = resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().failure;
+    if (found.failure == message::none) return;
+    found.details << "variable ";
+    write_spec_details<V::element, typename V::shape_type, typename V::spec_type, Mesh>(found.details);
+  });
+  return found;
+}
+
+/// Whether all variables of an object can be cut over a mesh; if not, the build stops with what is wrong with the first.
+template <class T, class Mesh>
+constexpr bool fits() {
+  constexpr message failure = first_misfit<T, Mesh>().failure;
+  if constexpr (failure != message::none)
+    return !diagnose(report<failure, [] { return first_misfit<T, Mesh>().details; }>);
+  else
+    return true;
+}
+
 namespace module_detail {
 
 /// Reads a member of any object of a type derived from Struct.
@@ -86,7 +116,7 @@ constexpr auto hana_name() {
 template <class Self, int Count>
 constexpr bool check_members() {
   if constexpr (Count > max_module_members)
-    diagnose<message::module_members, [] { return text_buffer{} << Count << " members"; }>();
+    diagnose(report<message::module_members, [] { return text_buffer{} << Count << " members"; }>);
   return true;
 }
 

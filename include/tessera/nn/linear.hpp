@@ -55,11 +55,11 @@ struct linear {
     if constexpr (Poison<X>) {
       return poison{};
     } else if constexpr (X::rank < 2 || X::type.dims[X::rank < 1 ? 0 : X::rank - 1].extent != In) {
-      diagnose<message::linear_features, [] {
+      diagnose(report<message::linear_features, [] {
         text_buffer text;
         text << "linear<" << In << ", " << Out << "> of " << type_text<X>();
         return text;
-      }>();
+      }>);
       return poison{};
     } else {
       return matmul(x, kernel, out...) + bias;

@@ -70,12 +70,13 @@ template <class Model, class Mesh = mesh<>>
 nn::bound<Model, Mesh> init(nn::rngs streams) {
   check_module<Model>();
   nn::bound<Model, Mesh> model;
-  visit_variables(static_cast<Model&>(model), [&](auto& v) {
-    using V = std::remove_cvref_t<decltype(v)>;
-    if constexpr (check_spec<V::element, typename V::shape_type, typename V::spec_type, Mesh>())
+  if constexpr (fits<Model, Mesh>()) {
+    visit_variables(static_cast<Model&>(model), [&](auto& v) {
+      using V = std::remove_cvref_t<decltype(v)>;
       nn::initialise(v, Mesh::value, resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result,
                      streams("params"));
-  });
+    });
+  }
   return model;
 }
 

@@ -29,7 +29,7 @@ struct optimizer_state_of {
     if constexpr (Poison<Target> || Poison<Gradients>) {
       return;
     } else if constexpr (!std::same_as<Target, bound<Model, Mesh>> || !std::same_as<Gradients, bound<Model, Mesh>>) {
-      diagnose<message::optimizer_gradients, no_details<Target>>();
+      diagnose(report<message::optimizer_gradients, no_details<Target>>);
     } else {
       const optim::values params = values_of_kind(model);
       optim::values updates = values_of_kind(grads);
@@ -56,7 +56,7 @@ struct optimizer_state_of {
 template <class Wrt = void, class Model, class Mesh, class Transformation>
 auto optimizer(const bound<Model, Mesh>&, Transformation transformation) {
   if constexpr (std::is_void_v<Wrt>) {
-    diagnose<message::optimizer_wrt, no_details<Model>>();
+    diagnose(report<message::optimizer_wrt, no_details<Model>>);
     return poison{};
   } else {
     optimizer_state_of<Wrt, Model, Mesh, Transformation> made{std::move(transformation), {}};

@@ -38,13 +38,13 @@ struct variable {
     using Mesh = typename Value::mesh_type;
     constexpr ruling own = resolve<D, Shape, Spec, Mesh>();
     if constexpr (!own.ok() || !(own.result == Value::type)) {
-      diagnose<message::variable_assign, [] {
+      diagnose(report<message::variable_assign, [] {
         text_buffer out;
         write_aval(out, resolve<D, Shape, Spec, typename Value::mesh_type>().result, Value::mesh_type::value);
         out << " = ";
         write_aval(out, Value::type, Value::mesh_type::value);
         return out;
-      }>();
+      }>);
     } else {
       handle = value.handle;
     }

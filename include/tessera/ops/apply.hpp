@@ -134,18 +134,19 @@ constexpr auto apply(Write write, const Xs&... xs) {
   if constexpr ((Poison<Xs> || ...)) {
     return poison{};
   } else if constexpr (!one_mesh<Xs...>()) {
-    diagnose<message::mesh_mismatch, [] {
+    diagnose(report<message::mesh_mismatch, [] {
       text_buffer out;
       out << Name.view() << " of ";
       write_operands<common_mesh<Xs...>, Xs...>(out);
+      ((out << ", mesh ", write_mesh(out, mesh_of<Xs>::type::value)), ...);
       return out;
-    }>();
+    }>);
     return poison{};
   } else {
     using M = common_mesh<Xs...>;
     constexpr ruling ruled = rule_on<Rule, M, Xs...>();
     if constexpr (!ruled.ok()) {
-      diagnose<ruled.failure, [] { return details<Name, Rule, M, Xs...>(); }>();
+      diagnose(report<ruled.failure, [] { return details<Name, Rule, M, Xs...>(); }>);
       return poison{};
     } else {
       constexpr dtype peer = peer_element<Xs...>();

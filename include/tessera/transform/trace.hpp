@@ -42,8 +42,57 @@ struct traced_argument<Arg, Mesh>
 template <Stateful Arg, class Mesh>
 struct traced_argument<Arg, Mesh> : std::type_identity<std::remove_const_t<Arg>> {};
 
+/// What may be passed to a step; a poisoned argument is one that was reported before.
 template <class Arg>
-inline constexpr bool is_traceable = Tensor<Arg> || Number<Arg> || Stateful<Arg>;
+concept Traceable = Tensor<Arg> || Number<Arg> || Stateful<Arg> || Poison<Arg>;
+
+template <class Arg, class M>
+inline constexpr bool lives_on = mesh_of_argument<Arg>::type::open || std::same_as<typename mesh_of_argument<Arg>::type, M>;
+
+/// Whether arguments can be traced: each is of a known kind, all live on one mesh, which their variables fit. Reports the
+/// first fault.
+template <class... Args>
+constexpr bool arguments_fit() {
+  using Mesh = program_mesh<Args...>;
+  if constexpr ((Poison<Args> || ...)) {
+    return false;
+  } else if constexpr (!(Traceable<Args> && ...)) {
+    return !diagnose(report<message::jit_argument, [] {
+      const bool known[] = {Traceable<Args>...};
+      int first = 0;
+      while (known[first]) ++first;
+      return text_buffer{} << "argument " << first + 1 << " of the step";
+    }>);
+  } else if constexpr (!(lives_on<Args, Mesh> && ...)) {
+    return !diagnose(report<message::mesh_mismatch, [] {
+      text_buffer out;
+      ((out << (out.size > 0 ? ", " : "arguments on mesh "), write_mesh(out, mesh_of_argument<Args>::type::value)), ...);
+      return out;
+    }>);
+  } else {
+    const auto fit = []<class Arg>(std::type_identity<Arg>) {
+      if constexpr (Stateful<Arg>) return fits<Arg, Mesh>();
+      else return true;
+    };
+    return (fit(std::type_identity<Args>{}) && ...);
+  }
+}
+
+/// Whether a step's result holds something that was reported, or is none that can be returned, which is reported here.
+template <class Result>
+constexpr bool result_refused() {
+  if constexpr (std::is_void_v<Result> || Expr<Result>) {
+    return false;
+  } else if constexpr (Poison<Result>) {
+    return true;
+  } else if constexpr (requires { std::tuple_size<Result>::value; }) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return (false | ... | result_refused<std::remove_cvref_t<std::tuple_element_t<I, Result>>>());
+    }(std::make_index_sequence<std::tuple_size_v<Result>>{});
+  } else {
+    return diagnose(report<message::jit_result, no_details<Result>>);
+  }
+}
 
 /// The abstract value of a variable over a mesh.
 template <class V, class Mesh>
@@ -64,15 +113,8 @@ constexpr void bind_argument(graph::graph& g, Handle& handle) {
 /// Calls f(expr) for each traced array in a result: an array, or a tuple, pair or array of results.
 template <class Result, class F>
 constexpr void for_each_result(const Result& result, F&& f) {
-  if constexpr (Expr<Result>) {
-    f(result);
-  } else if constexpr (Poison<Result>) {
-    return;
-  } else if constexpr (requires { std::tuple_size<Result>::value; }) {
-    std::apply([&](const auto&... parts) { (for_each_result(parts, f), ...); }, result);
-  } else {
-    diagnose<message::jit_result, no_details<Result>>();
-  }
+  if constexpr (Expr<Result>) f(result);
+  else std::apply([&](const auto&... parts) { (for_each_result(parts, f), ...); }, result);
 }
 
 template <class Handle>
@@ -89,28 +131,25 @@ constexpr void collect_changes(graph::graph& g, const Handle& handle, int& next)
 }
 
 /// Step function F applied to arguments of types Args (tensors, bound modules, optimizers, numbers; const ones are only
-/// read).
+/// read). It is refused if an error was reported on the way to its result; then it is not run.
 template <const auto& F, class... Args>
 struct traced {
   using mesh_type = program_mesh<Args...>;
 
   template <class Arg>
   using handle_type = typename traced_argument<Arg, mesh_type>::type;
+  template <class Arg>
+  using argument_type = std::conditional_t<std::is_const_v<Arg>, const handle_type<Arg>, handle_type<Arg>>&;
   using handles = std::tuple<handle_type<Args>...>;
 
-  template <class Arg, class Handle>
-  static constexpr auto& as_argument(Handle& handle) {
-    if constexpr (std::is_const_v<Arg>) return std::as_const(handle);
-    else return handle;
-  }
+  using result_type = decltype(F(std::declval<argument_type<Args>>()...));
+  static constexpr bool refused = result_refused<std::remove_cvref_t<result_type>>();
 
   static constexpr decltype(auto) call(handles& h) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) -> decltype(auto) {
-      return F(as_argument<Args>(std::get<I>(h))...);
+      return F(static_cast<argument_type<Args>>(std::get<I>(h))...);
     }(std::index_sequence_for<Args...>{});
   }
-
-  using result_type = decltype(call(std::declval<handles&>()));
 
   static constexpr graph::graph run() {
     graph::graph g;
@@ -127,6 +166,15 @@ struct traced {
     std::apply([&](const auto&... each) { (collect_changes(g, each, next), ...); }, h);
     return g;
   }
+};
+
+/// Arguments that cannot be traced.
+template <const auto& F, class... Args>
+  requires(!arguments_fit<Args...>())
+struct traced<F, Args...> {
+  using mesh_type = mesh<>;
+  using result_type = poison;
+  static constexpr bool refused = true;
 };
 
 }  // namespace tessera::transform

@@ -27,7 +27,7 @@ namespace transform {
 template <class Arg, class F>
 constexpr void visit_differentiated(Arg& arg, F&& f) {
   if constexpr (Expr<Arg>) {
-    f(arg.handle);
+    if constexpr (is_floating(std::remove_cvref_t<Arg>::type.type)) f(arg.handle);
   } else {
     visit_variables(arg, [&](auto& v) {
       using V = std::remove_cvref_t<decltype(v)>;
@@ -80,10 +80,10 @@ struct differentiated {
   constexpr auto operator()(First&& first, Rest&&... rest) const {
     using Arg = std::remove_cvref_t<First>;
     if constexpr (Poison<Arg>) {
-      return value_with_gradients<poison, poison>{};
+      return nothing();
     } else if constexpr (differentiated_count<Arg>() == 0) {
-      diagnose<message::grad_nothing, [] { return loss_details<Arg>(); }>();
-      return value_with_gradients<poison, poison>{};
+      diagnose(report<message::grad_nothing, [] { return loss_details<Arg>(); }>);
+      return nothing();
     } else {
       const Arg before = first;
       auto result = function(std::forward<First>(first), std::forward<Rest>(rest)...);
@@ -95,18 +95,18 @@ struct differentiated {
   template <class Arg, class Result>
   static constexpr auto finish(const Arg& before, const Result& result) {
     if constexpr (Poison<Result>) {
-      return answer(poison{}, poison{});
+      return nothing();
     } else if constexpr (Aux && !requires { result.first; }) {
-      diagnose<message::grad_aux, [] { return loss_details<Result>(); }>();
-      return answer(poison{}, poison{});
+      diagnose(report<message::grad_aux, [] { return loss_details<Result>(); }>);
+      return nothing();
     } else {
       const auto& loss = loss_of(result);
       using Loss = std::remove_cvref_t<decltype(loss)>;
       if constexpr (Poison<Loss>) {
-        return answer(poison{}, poison{});
+        return nothing();
       } else if constexpr (constexpr message fault = loss_fault<Loss>(); fault != message::none) {
-        diagnose<fault, [] { return loss_details<Loss>(); }>();
-        return answer(poison{}, poison{});
+        diagnose(report<fault, [] { return loss_details<Loss>(); }>);
+        return nothing();
       } else {
         return answer(result, gradients_like(before, loss));
       }
@@ -119,10 +119,16 @@ struct differentiated {
     else return result;
   }
 
+  /// After an error: of the form the caller takes apart.
+  static constexpr auto nothing() {
+    if constexpr (Aux) return answer(std::pair(poison{}, poison{}), poison{});
+    else return answer(poison{}, poison{});
+  }
+
   template <class Value, class Gradients>
   static constexpr auto answer(const Value& value, const Gradients& gradients) {
     if constexpr (WithValue) return value_with_gradients<Value, Gradients>{value, gradients};
-    else if constexpr (Aux && !Poison<Value>) return std::pair(gradients, value.second);
+    else if constexpr (Aux) return std::pair(gradients, value.second);
     else return gradients;
   }
 };
