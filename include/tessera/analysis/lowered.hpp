@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/analysis/print.hpp>
+#include <tessera/analysis/refused.hpp>
 #include <tessera/analysis/summary.hpp>
 #include <tessera/graph/pack.hpp>
 #include <tessera/transform/plan.hpp>
@@ -10,14 +11,14 @@
 
 namespace tessera {
 
-/// `lowered<step, decltype(model), decltype(optimizer), decltype(x)>`: everything is a constant and comes from the list of
-/// steps that the executor walks. Figures are those of one device of the mesh. Source: jax.stages.Lowered, Compiled.
-template <const auto& F, class... Args>
-struct lowered {
-  using traced = transform::traced<F, std::remove_reference_t<Args>...>;
-  using mesh_type = typename traced::mesh_type;
+namespace analysis {
 
-  using trace_words = graph::packed_constant<traced>;
+/// The program of a traced step, and its figures.
+template <class Traced>
+struct lowering {
+  using mesh_type = typename Traced::mesh_type;
+
+  using trace_words = graph::packed_constant<Traced>;
 
   struct lowering_of_trace {
     static constexpr graph::program run() { return transform::lower(trace()); }
@@ -30,16 +31,36 @@ struct lowered {
   /// The steps.
   static constexpr graph::program program() { return graph::unpack_program(program_words::words); }
 
-  static constexpr analysis::collective_counts collectives() { return summary.collectives; }
-  static constexpr analysis::memory_figures memory_analysis() { return summary.memory; }
-  static constexpr analysis::cost_figures cost_analysis() { return summary.cost; }
+  static constexpr analysis::collective_counts collectives() { return facts.summary.collectives; }
+  static constexpr analysis::memory_figures memory_analysis() { return facts.summary.memory; }
+  static constexpr analysis::cost_figures cost_analysis() { return facts.summary.cost; }
+
+  /// Which kernels the program needs.
+  static constexpr const analysis::kernel_needs& kernels() { return facts.kernels; }
+
+  /// Word `i` of the program's instruction lists, which end the packed program.
+  static constexpr int instruction_word(std::size_t i) {
+    return static_cast<int>(program_words::words[program_words::size - facts.kernels.word_count + i]);
+  }
 
   /// The program in print: arguments, one line a step, results.
   static constexpr std::string_view text() { return {printed.chars.data(), printed.size}; }
 
  private:
-  static constexpr analysis::summary summary = analysis::summarise(program(), mesh_type::value);
-  static constexpr auto printed = analysis::print<8192>(program(), mesh_type::value);
+  static constexpr analysis::program_facts facts = analysis::facts_of(program(), mesh_type::value);
+  static constexpr analysis::printed_text<8192> printed = analysis::print<8192>(program(), mesh_type::value);
+};
+
+}  // namespace analysis
+
+/// `lowered<step, decltype(model), decltype(optimizer), decltype(x)>`: everything is a constant and comes from the list of
+/// steps that the executor walks. Figures are those of one device of the mesh. Of a step in which an error was reported
+/// nothing is known. Source: jax.stages.Lowered, Compiled.
+template <const auto& F, class... Args>
+struct lowered : std::conditional_t<transform::traced<F, std::remove_reference_t<Args>...>::refused,
+                                    analysis::refused_lowering,
+                                    analysis::lowering<transform::traced<F, std::remove_reference_t<Args>...>>> {
+  using traced = transform::traced<F, std::remove_reference_t<Args>...>;
 };
 
 }  // namespace tessera

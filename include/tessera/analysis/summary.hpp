@@ -65,4 +65,43 @@ constexpr summary summarise(const graph::program& p, const mesh_value& mesh) {
   return result;
 }
 
+/// The element type that chooses a step's kernel; fused steps and copies have kernels for all.
+constexpr dtype kernel_type(const graph::program& p, const graph::step& s) {
+  const bool typed = s.kind != graph::step_kind::fused && s.kind != graph::step_kind::copy_out;
+  return typed ? p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer)].type : dtype::f32;
+}
+
+/// Which kernels a program needs: kinds of steps by element type, and the places of its instruction lists.
+struct kernel_needs {
+  static constexpr std::size_t kinds = graph::step_kinds;
+  static constexpr std::size_t types = 5;
+  static constexpr std::size_t max_codes = 256;
+
+  bool needed[kinds * types]{};
+  std::size_t code_count = 0;
+  std::size_t word_count = 0;
+  graph::code_span codes[max_codes]{};
+};
+
+constexpr std::size_t kernel_place(graph::step_kind kind, dtype type) {
+  return static_cast<std::size_t>(kind) * kernel_needs::types + static_cast<std::size_t>(type);
+}
+
+constexpr kernel_needs needs_of(const graph::program& p) {
+  kernel_needs needs;
+  for (const graph::step& s : p.steps) needs.needed[kernel_place(s.kind, kernel_type(p, s))] = true;
+  needs.code_count = p.codes.size();
+  needs.word_count = p.words.size();
+  for (std::size_t i = 0; i < p.codes.size(); ++i) needs.codes[i] = p.codes[i];
+  return needs;
+}
+
+/// All that is asked of a program as a constant, from one look at it.
+struct program_facts {
+  analysis::summary summary{};
+  kernel_needs kernels{};
+};
+
+constexpr program_facts facts_of(const graph::program& p, const mesh_value& mesh) { return {summarise(p, mesh), needs_of(p)}; }
+
 }  // namespace tessera::analysis

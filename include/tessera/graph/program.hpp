@@ -49,6 +49,8 @@ enum class step_kind : std::uint8_t {
   all_reduce, all_gather, reduce_scatter
 };
 
+inline constexpr std::size_t step_kinds = static_cast<std::size_t>(step_kind::reduce_scatter) + 1;
+
 constexpr bool is_collective(step_kind kind) { return kind >= step_kind::all_reduce; }
 
 /// One kernel call for every distinct shard, or one collective. `accesses` [first, first + sources) are read, the next
@@ -116,6 +118,7 @@ struct program {
   list<code_span> codes{};
   list<word> words{};
 
+  /// The words come last, so that they can be read without the rest.
   constexpr void fields(auto&& field) {
     field(temporary_bytes);
     field(buffers), field(accesses), field(steps), field(arguments), field(results), field(constants), field(codes);

@@ -110,7 +110,7 @@ struct vector_lanes {
     } else if constexpr (From == bool_) {
       return choose<To>(x, vector<To>(storage_t<To>{1}), vector<To>(storage_t<To>{0}));
     } else if constexpr (To == bool_) {
-      return mask_of(x != vector<From>(storage_t<From>{0}));
+      return mask_of(!(x == vector<From>(storage_t<From>{0})));
     } else if constexpr (From == i32 && To == f32) {
       return xsimd::to_float(x);
     } else {
@@ -183,17 +183,18 @@ struct vector_lanes {
     else if constexpr (Code == op::logical_or) return vector<bool_>(a || b);
     else if constexpr (D == bool_) return Code == op::eq ? vector<bool_>((a && b) || (!a && !b)) : vector<bool_>((a && !b) || (!a && b));
     else if constexpr (Code == op::eq) return mask_of(a == b);
-    else if constexpr (Code == op::ne) return mask_of(a != b);
+    else if constexpr (Code == op::ne) return mask_of(!(a == b));
     else if constexpr (Code == op::lt) return mask_of(a < b);
     else if constexpr (Code == op::le) return mask_of(a <= b);
     else if constexpr (Code == op::gt) return mask_of(a > b);
     else return mask_of(a >= b);
   }
 
-  /// a where it wins or is NaN, else b (which is NaN where it is).
+  /// a where it wins or is NaN, else b (which is NaN where it is). xsimd 8.1 says that NaN != NaN is false on AVX, so
+  /// that comparison is nowhere used.
   template <dtype D, class Mask>
   static vector<D> extremum(const Mask& wins, const vector<D>& a, const vector<D>& b) {
-    if constexpr (is_floating(D)) return xsimd::select(wins || (a != a), a, b);
+    if constexpr (is_floating(D)) return xsimd::select(wins || xsimd::isnan(a), a, b);
     else return xsimd::select(wins, a, b);
   }
 };

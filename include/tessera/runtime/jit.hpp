@@ -9,6 +9,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -18,71 +19,41 @@ namespace tessera {
 
 namespace runtime {
 
-/// The kernel for instruction list number I of a program.
+/// A program from its words. Not constexpr: compilers would run it once more while they compile.
+inline graph::program decode(std::span<const std::int64_t> words) { return graph::unpack_program(words); }
+
+/// Instruction list number I of a program.
 template <class Program, std::size_t I>
 constexpr auto code_words() {
-  constexpr std::size_t count = [] {
-    const graph::program p = Program::program();
-    return static_cast<std::size_t>(p.codes[I].count);
-  }();
-  return [] {
-    const graph::program p = Program::program();
-    std::array<int, count> words{};
-    for (std::size_t i = 0; i < count; ++i) words[i] = p.words[static_cast<std::size_t>(p.codes[I].first) + i].value;
-    return words;
-  }();
+  constexpr graph::code_span span = Program::kernels().codes[I];
+  std::array<int, static_cast<std::size_t>(span.count)> words{};
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = Program::instruction_word(static_cast<std::size_t>(span.first) + i);
+  return words;
 }
 
-template <class Program>
-constexpr std::size_t code_count() {
-  return Program::program().codes.size();
-}
-
+/// One kernel an instruction list.
 template <class Program>
 std::vector<kernels::fused_function> fused_functions() {
   return []<std::size_t... I>(std::index_sequence<I...>) {
     return std::vector<kernels::fused_function>{&kernels::fused_kernel<code_words<Program, I>()>::run...};
-  }(std::make_index_sequence<code_count<Program>()>{});
-}
-
-/// Which kernels a program needs, by kind of step and element type.
-struct kernel_needs {
-  static constexpr std::size_t kinds = 12;
-  static constexpr std::size_t types = 5;
-  bool needed[kinds][types]{};
-};
-
-/// The element type that chooses a step's kernel.
-constexpr dtype kernel_type(const graph::program& p, const graph::step& s) {
-  const bool typed = s.kind != graph::step_kind::fused && s.kind != graph::step_kind::copy_out;
-  return typed ? p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer)].type : dtype::f32;
-}
-
-template <class Program>
-constexpr kernel_needs needs_of() {
-  const graph::program p = Program::program();
-  kernel_needs result;
-  for (const graph::step& s : p.steps) result.needed[static_cast<std::size_t>(s.kind)][static_cast<std::size_t>(kernel_type(p, s))] = true;
-  return result;
+  }(std::make_index_sequence<Program::kernels().code_count>{});
 }
 
 /// The function of each step; only those that some step needs are compiled.
 template <class Program>
 std::vector<executor::step_function> step_functions(const graph::program& p) {
-  constexpr kernel_needs needs = needs_of<Program>();
-  executor::step_function table[kernel_needs::kinds * kernel_needs::types]{};
+  using needs = analysis::kernel_needs;
+  executor::step_function table[needs::kinds * needs::types]{};
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto fill = [&]<std::size_t Place>(std::integral_constant<std::size_t, Place>) {
-      constexpr std::size_t kind = Place / kernel_needs::types;
-      constexpr std::size_t type = Place % kernel_needs::types;
-      if constexpr (needs.needed[kind][type])
-        table[Place] = executor::function_for<static_cast<graph::step_kind>(kind), storage_t<static_cast<dtype>(type)>>();
+      constexpr auto kind = static_cast<graph::step_kind>(Place / needs::types);
+      constexpr auto type = static_cast<dtype>(Place % needs::types);
+      if constexpr (Program::kernels().needed[Place]) table[Place] = executor::function_for<kind, storage_t<type>>();
     };
     (fill(std::integral_constant<std::size_t, I>{}), ...);
-  }(std::make_index_sequence<kernel_needs::kinds * kernel_needs::types>{});
+  }(std::make_index_sequence<needs::kinds * needs::types>{});
   std::vector<executor::step_function> functions;
-  for (const graph::step& s : p.steps)
-    functions.push_back(table[static_cast<std::size_t>(s.kind) * kernel_needs::types + static_cast<std::size_t>(kernel_type(p, s))]);
+  for (const graph::step& s : p.steps) functions.push_back(table[analysis::kernel_place(s.kind, analysis::kernel_type(p, s))]);
   return functions;
 }
 
@@ -109,7 +80,7 @@ class executor_pool {
         return found;
       }
     }
-    const graph::program p = Program::program();
+    const graph::program p = decode(Program::program_words::words);
     auto made = std::make_unique<slot>(
         slot{executor(p, Program::mesh_type::value, step_functions<Program>(p), fused_functions<Program>()), {}, {}, {}, {}, {}});
     made->arguments.resize(made->program.program().arguments.size());
@@ -220,6 +191,27 @@ struct borrowed_slot {
   ~borrowed_slot() { executor_pool<Program>::instance().give_back(std::move(slot)); }
 };
 
+/// A part of a result that an error was reported about; it silences what a program asks of it.
+struct refused_tensor {
+  double item() const { return 0; }
+  std::vector<double> to_vector() const { return {}; }
+};
+template <class Mesh>
+struct runtime_form<poison, Mesh> {
+  static refused_tensor make(const std::vector<storage_ptr>&, std::size_t&) { return {}; }
+};
+
+/// What stands for the result of a step in which an error was reported.
+template <class Program>
+auto refused_call() {
+  using result = std::remove_cvref_t<typename Program::traced::result_type>;
+  std::size_t next = 0;
+  if constexpr (requires(std::vector<storage_ptr> none) { runtime_form<result, typename Program::mesh_type>::make(none, next); })
+    return runtime_form<result, typename Program::mesh_type>::make({}, next);
+  else
+    return refused_tensor{};
+}
+
 /// One call of a lowered program.
 template <class Program, class... Args>
 auto call(Args&... args) {
@@ -255,7 +247,9 @@ auto call(Args&... args) {
 /// Source: jax.jit with donated state.
 template <const auto& F, class... Args>
 auto jit(Args&&... args) {
-  return runtime::call<lowered<F, std::remove_reference_t<Args>...>>(args...);
+  using program = lowered<F, std::remove_reference_t<Args>...>;
+  if constexpr (program::traced::refused) return runtime::refused_call<program>();
+  else return runtime::call<program>(args...);
 }
 
 }  // namespace tessera
