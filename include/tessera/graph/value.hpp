@@ -20,7 +20,8 @@ struct value {
   graph* owner = nullptr;
   int id = -1;
 
-  constexpr const aval& type() const { return owner->type(id); }
+  /// A copy: nodes move when others are added.
+  constexpr aval type() const { return owner->type(id); }
   constexpr const mesh_value& mesh() const { return owner->mesh; }
 };
 

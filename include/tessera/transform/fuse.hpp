@@ -5,6 +5,7 @@
 #include <tessera/graph/graph.hpp>
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace tessera::transform {
 
@@ -15,8 +16,10 @@ struct unit {
   int first = -1;  ///< its first node; the others follow through `fusion::next`
   int last = -1;
   int nodes = 0;
-  int sources = 0;  ///< operands from elsewhere, counted for each node
-  int lanes = 0;    ///< bytes of its vector elements, 0 if only bool is seen, -1 if types of several sizes meet
+  int sources = 0;       ///< operands from elsewhere, counted for each node
+  int lanes = 0;         ///< bytes of its vector elements, 0 if only bool is seen, -1 if types of several sizes meet
+  int horizon = -1;      ///< the latest node among its own and those of all units it waits for
+  bool awaited = false;  ///< whether another unit waits for it
 };
 
 struct fusion {
@@ -33,6 +36,7 @@ struct fusion {
     if (u.nodes++ == 0) u.first = node;
     else next[static_cast<std::size_t>(u.last)] = node;
     u.last = node;
+    u.horizon = node > u.horizon ? node : u.horizon;
     unit_of[static_cast<std::size_t>(node)] = number;
   }
   constexpr graph::list<int> members(int number) const {
@@ -90,7 +94,7 @@ constexpr bool fits_into(const graph::graph& g, const fusion& f, int id, int num
 }
 
 /// Follows dependencies backwards, a unit's nodes counting as one, and tells whether `wanted` (a node) or any node of unit
-/// `wanted_unit` is met. Units that end before node `from` are not entered: they depend on nothing after it.
+/// `wanted_unit` is met. Units that wait for nothing as late as node `from` are not entered.
 struct dependency_search {
   const graph::graph& g;
   const fusion& f;
@@ -103,10 +107,10 @@ struct dependency_search {
 
   constexpr void push_operands(int id) {
     for (int k = 0; k < g.at(id).operand_count(); ++k) {
-      const int operand = g.at(id).operands[k];
+      const int operand = awaited_node(g, g.at(id).operands[k]);
       const int number = f.unit_number(operand);
-      const int last = number >= 0 ? f.at(number).last : operand;
-      if (seen[static_cast<std::size_t>(operand)] || last < from) continue;
+      const int horizon = number >= 0 ? f.at(number).horizon : operand;
+      if (seen[static_cast<std::size_t>(operand)] || horizon < from) continue;
       seen[static_cast<std::size_t>(operand)] = 1;
       stack.push_back(operand);
     }
@@ -131,9 +135,9 @@ constexpr bool would_wait_in_a_ring(const graph::graph& g, const fusion& f, int 
   const int from = f.at(number).first;
   dependency_search above(g, f, from);
   for (int k = 0; k < g.at(id).operand_count(); ++k) {
-    const int operand = g.at(id).operands[k];
-    if (f.unit_number(operand) == number) continue;
-    if (f.unit_number(awaited_node(g, operand)) == number) return true;
+    if (f.unit_number(g.at(id).operands[k]) == number) continue;
+    const int operand = awaited_node(g, g.at(id).operands[k]);
+    if (f.unit_number(operand) == number) return true;
     above.seen[static_cast<std::size_t>(operand)] = 1;
     above.stack.push_back(operand);
   }
@@ -176,12 +180,37 @@ constexpr void unite_groups(const graph::graph& g, fusion& f) {
   }
 }
 
+/// After node `id` joined a unit: the horizons of that unit and of all that wait for it. Units grow after others have come to
+/// wait for them, and a group of all-reduces ends late, so what a unit waits for may end long after the unit itself.
+constexpr void raise_horizons(const graph::graph& g, fusion& f, int id) {
+  const int joined = f.unit_number(id);
+  const auto raise = [&](int node) {
+    unit& u = f.units[static_cast<std::size_t>(f.unit_number(node))];
+    const int before = u.horizon;
+    for (int k = 0; k < g.at(node).operand_count(); ++k) {
+      const int number = f.unit_number(awaited_node(g, g.at(node).operands[k]));
+      if (number >= 0 && f.at(number).horizon > u.horizon) u.horizon = f.at(number).horizon;
+    }
+    return u.horizon > before;
+  };
+  raise(id);
+  if (!f.at(joined).awaited) return;
+  for (bool again = true; again;) {
+    again = false;
+    for (int i = f.at(joined).first + 1; i < g.size(); ++i)
+      if (f.unit_number(i) >= 0 && f.unit_number(i) != joined) again |= raise(i);
+  }
+}
+
 /// Assigns every node to a unit.
 constexpr fusion fuse(const graph::graph& g) {
   fusion f;
   f.unit_of.resize(g.nodes.size(), -1);
   f.next.resize(g.nodes.size(), -1);
   unite_groups(g, f);
+  graph::list<char> grouped_reads(g.nodes.size(), 0);
+  for (int i = 0; i < g.size(); ++i)
+    if (g.at(i).code == op::all_reduce) grouped_reads[static_cast<std::size_t>(awaited_node(g, g.at(i).operands[0]))] = 1;
   graph::list<int> last_reader(g.nodes.size(), -1);
   for (int i = 0; i < g.size(); ++i) {
     const graph::node& n = g.at(i);
@@ -194,8 +223,11 @@ constexpr fusion fuse(const graph::graph& g) {
     for (int k = 0; k < n.operand_count(); ++k) {
       const int awaited = awaited_node(g, n.operands[k]);
       if (f.unit_number(n.operands[k]) != number) ++u.sources;
+      if (const int other = f.unit_number(awaited); other >= 0 && other != number) f.units[static_cast<std::size_t>(other)].awaited = true;
       if (is(n.code, graph::op_kind::elementwise) && g.type(awaited).rank > 0) last_reader[static_cast<std::size_t>(awaited)] = number;
     }
+    if (grouped_reads[static_cast<std::size_t>(i)]) f.units[static_cast<std::size_t>(number)].awaited = true;
+    raise_horizons(g, f, i);
   }
   return f;
 }
@@ -238,6 +270,7 @@ constexpr graph::list<int> schedule(const graph::graph& g, const fusion& f) {
       std::push_heap(ready.begin(), ready.end(), later);
     }
   }
+  if (order.size() != count) throw std::logic_error("schedule: units wait for each other in a ring");
   return order;
 }
 
