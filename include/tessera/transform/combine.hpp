@@ -4,6 +4,8 @@
 
 #include <tessera/graph/graph.hpp>
 
+#include <algorithm>
+
 namespace tessera::transform {
 
 using graph::op;
@@ -83,17 +85,69 @@ struct all_reduce_groups {
   }
 };
 
-/// Combines all-reduces of one kind and dtype over the same axes wherever neither depends on the other. Members of a group carry
-/// its number (from 1) as their last attribute; a group is one collective.
+/// Nodes in an order in which each comes after its operands and a group's members follow one another; where there is a
+/// choice, as they were.
+constexpr graph::list<int> grouped_order(const graph::graph& g, const graph::list<int>& group_of) {
+  const users used(g);
+  const auto leader = [&](int id) { return group_of[static_cast<std::size_t>(id)] < 0 ? id : group_of[static_cast<std::size_t>(id)]; };
+  graph::list<int> waiting(g.nodes.size(), 0);
+  for (int i = 0; i < g.size(); ++i) waiting[static_cast<std::size_t>(leader(i))] += g.at(i).operand_count();
+  graph::list<int> ready;
+  const auto later = [](int a, int b) { return a > b; };
+  for (int i = 0; i < g.size(); ++i)
+    if (leader(i) == i && waiting[static_cast<std::size_t>(i)] == 0) ready.push_back(i);
+  std::make_heap(ready.begin(), ready.end(), later);
+  graph::list<int> order;
+  const auto emit = [&](int id) {
+    order.push_back(id);
+    for (int u = used.first[static_cast<std::size_t>(id)]; u < used.first[static_cast<std::size_t>(id) + 1]; ++u) {
+      const int user = leader(used.node[static_cast<std::size_t>(u)]);
+      if (--waiting[static_cast<std::size_t>(user)] > 0) continue;
+      ready.push_back(user);
+      std::push_heap(ready.begin(), ready.end(), later);
+    }
+  };
+  while (!ready.empty()) {
+    std::pop_heap(ready.begin(), ready.end(), later);
+    const int id = ready.back();
+    ready.pop_back();
+    if (group_of[static_cast<std::size_t>(id)] < 0) {
+      emit(id);
+      continue;
+    }
+    for (int i = id; i < g.size(); ++i)
+      if (group_of[static_cast<std::size_t>(i)] == id) emit(i);
+  }
+  return order;
+}
+
+/// The same graph with nodes in another order.
+constexpr graph::graph reorder(const graph::graph& g, const graph::list<int>& order) {
+  graph::list<int> place(g.nodes.size(), -1);
+  graph::graph result;
+  result.mesh = g.mesh;
+  result.parameters.resize(g.parameters.size(), -1);
+  for (int id : order) {
+    graph::node n = g.at(id);
+    for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
+    place[static_cast<std::size_t>(id)] = result.add(n);
+    if (n.code == op::parameter) result.parameters[static_cast<std::size_t>(n.attribute[0])] = result.size() - 1;
+  }
+  for (const graph::output& out : g.outputs) result.outputs.push_back({place[static_cast<std::size_t>(out.node)], out.alias});
+  return result;
+}
+
+/// Combines all-reduces of one kind and dtype over the same axes wherever neither depends on the other. Members of a group
+/// carry its number (from 1) as their last attribute and stand side by side; a group is one collective.
 constexpr graph::graph combine_all_reduces(const graph::graph& g) {
   all_reduce_groups groups(g);
   for (int i = 0; i < g.size(); ++i)
     if (g.at(i).code == op::all_reduce) groups.place(i);
+  if (groups.member.empty()) return g;
   graph::graph marked = g;
-  for (int i = 0; i < g.size(); ++i)
-    if (const int group = groups.group_of[static_cast<std::size_t>(i)]; group >= 0)
-      marked.at(i).attribute[3] = static_cast<std::uint64_t>(group) + 1;
-  return marked;
+  for (int m : groups.member)
+    marked.at(m).attribute[3] = static_cast<std::uint64_t>(groups.group_of[static_cast<std::size_t>(m)]) + 1;
+  return reorder(marked, grouped_order(marked, groups.group_of));
 }
 
 }  // namespace tessera::transform

@@ -18,8 +18,8 @@ struct unit {
   int nodes = 0;
   int sources = 0;       ///< operands from elsewhere, counted for each node
   int lanes = 0;         ///< bytes of its vector elements, 0 if only bool is seen, -1 if types of several sizes meet
-  int horizon = -1;      ///< the latest node among its own and those of all units it waits for
-  bool awaited = false;  ///< whether another unit waits for it
+  int level = 0;         ///< higher than that of every unit it waits for
+  bool awaited = false;  ///< whether another unit waits for it; then its level is fixed
 };
 
 struct fusion {
@@ -36,7 +36,6 @@ struct fusion {
     if (u.nodes++ == 0) u.first = node;
     else next[static_cast<std::size_t>(u.last)] = node;
     u.last = node;
-    u.horizon = node > u.horizon ? node : u.horizon;
     unit_of[static_cast<std::size_t>(node)] = number;
   }
   constexpr graph::list<int> members(int number) const {
@@ -93,58 +92,24 @@ constexpr bool fits_into(const graph::graph& g, const fusion& f, int id, int num
   return u.nodes < max_fused_nodes && u.sources + n.operand_count() <= max_fused_sources;
 }
 
-/// Follows dependencies backwards, a unit's nodes counting as one, and tells whether `wanted` (a node) or any node of unit
-/// `wanted_unit` is met. Units that wait for nothing as late as node `from` are not entered.
-struct dependency_search {
-  const graph::graph& g;
-  const fusion& f;
-  int from;
-  graph::list<char> seen;
-  graph::list<int> stack{};
-
-  constexpr dependency_search(const graph::graph& graph_in, const fusion& fusion_in, int from_in)
-      : g(graph_in), f(fusion_in), from(from_in), seen(graph_in.nodes.size(), 0) {}
-
-  constexpr void push_operands(int id) {
-    for (int k = 0; k < g.at(id).operand_count(); ++k) {
-      const int operand = awaited_node(g, g.at(id).operands[k]);
-      const int number = f.unit_number(operand);
-      const int horizon = number >= 0 ? f.at(number).horizon : operand;
-      if (seen[static_cast<std::size_t>(operand)] || horizon < from) continue;
-      seen[static_cast<std::size_t>(operand)] = 1;
-      stack.push_back(operand);
-    }
-  }
-
-  constexpr bool meets(int wanted, int wanted_unit) {
-    while (!stack.empty()) {
-      const int id = stack.back();
-      stack.pop_back();
-      const int number = f.unit_number(id);
-      if (id == wanted || (number >= 0 && number == wanted_unit)) return true;
-      if (number < 0) push_operands(id);
-      else
-        for (int m = f.at(number).first; m >= 0; m = f.next[static_cast<std::size_t>(m)]) push_operands(m);
-    }
-    return false;
-  }
-};
-
-/// Whether unit and node would wait for each other through a third one.
-constexpr bool would_wait_in_a_ring(const graph::graph& g, const fusion& f, int id, int number) {
-  const int from = f.at(number).first;
-  dependency_search above(g, f, from);
+/// The level that a unit needs to wait for what node `id` reads from other units than `number`.
+constexpr int level_needed(const graph::graph& g, const fusion& f, int id, int number) {
+  int level = 0;
   for (int k = 0; k < g.at(id).operand_count(); ++k) {
-    if (f.unit_number(g.at(id).operands[k]) == number) continue;
-    const int operand = awaited_node(g, g.at(id).operands[k]);
-    if (f.unit_number(operand) == number) return true;
-    above.seen[static_cast<std::size_t>(operand)] = 1;
-    above.stack.push_back(operand);
+    const int awaited = f.unit_number(awaited_node(g, g.at(id).operands[k]));
+    if (awaited >= 0 && awaited != number && f.at(awaited).level >= level) level = f.at(awaited).level + 1;
   }
-  if (above.meets(-1, number)) return true;
-  dependency_search below(g, f, from);
-  for (int m = from; m >= 0; m = f.next[static_cast<std::size_t>(m)]) below.push_operands(m);
-  return below.meets(id, -1);
+  return level;
+}
+
+/// Whether node `id` can run within a unit without a ring of units that wait for each other: what it reads has lower
+/// levels than the unit, or the unit's level may still rise. A read of the unit's own result through a view needs memory.
+constexpr bool can_join(const graph::graph& g, const fusion& f, int id, int number) {
+  for (int k = 0; k < g.at(id).operand_count(); ++k) {
+    const int operand = g.at(id).operands[k];
+    if (f.unit_number(operand) != number && f.unit_number(awaited_node(g, operand)) == number) return false;
+  }
+  return !f.at(number).awaited || level_needed(g, f, id, number) <= f.at(number).level;
 }
 
 /// The unit for elementwise node `id`: one that computes or reads an operand, the latest first, or else the newest unit;
@@ -165,69 +130,40 @@ constexpr int unit_to_join(const graph::graph& g, const fusion& f, int id, const
   add(static_cast<int>(f.units.size()) - 1);
   std::sort(candidates, candidates + count, [](int a, int b) { return a > b; });
   for (int c = 0; c < count; ++c)
-    if (!would_wait_in_a_ring(g, f, id, candidates[c])) return candidates[c];
+    if (can_join(g, f, id, candidates[c])) return candidates[c];
   return -1;
 }
 
-/// All-reduces of one group are a unit from the start.
-constexpr void unite_groups(const graph::graph& g, fusion& f) {
-  for (int i = 0; i < g.size(); ++i) {
-    if (g.at(i).code != op::all_reduce || f.unit_number(i) >= 0) continue;
-    const auto number = static_cast<int>(f.units.size());
-    for (int j = i; j < g.size(); ++j)
-      if (j == i || (g.at(j).code == op::all_reduce && g.at(i).attribute[3] != 0 && g.at(j).attribute[3] == g.at(i).attribute[3]))
-        f.add(number, j);
+/// Adds node `id` to unit `number` and counts what it reads.
+constexpr void join(const graph::graph& g, fusion& f, int id, int number, graph::list<int>& last_reader) {
+  const graph::node& n = g.at(id);
+  const int level = level_needed(g, f, id, number);
+  f.add(number, id);
+  unit& u = f.units[static_cast<std::size_t>(number)];
+  u.level = level > u.level ? level : u.level;
+  u.lanes = u.nodes == 1 ? lanes_of(g, id) : join_lanes(u.lanes, lanes_of(g, id));
+  for (int k = 0; k < n.operand_count(); ++k) {
+    const int awaited = awaited_node(g, n.operands[k]);
+    if (f.unit_number(n.operands[k]) != number) ++u.sources;
+    if (const int other = f.unit_number(awaited); other >= 0 && other != number) f.units[static_cast<std::size_t>(other)].awaited = true;
+    if (is(n.code, graph::op_kind::elementwise) && g.type(awaited).rank > 0) last_reader[static_cast<std::size_t>(awaited)] = number;
   }
 }
 
-/// After node `id` joined a unit: the horizons of that unit and of all that wait for it. Units grow after others have come to
-/// wait for them, and a group of all-reduces ends late, so what a unit waits for may end long after the unit itself.
-constexpr void raise_horizons(const graph::graph& g, fusion& f, int id) {
-  const int joined = f.unit_number(id);
-  const auto raise = [&](int node) {
-    unit& u = f.units[static_cast<std::size_t>(f.unit_number(node))];
-    const int before = u.horizon;
-    for (int k = 0; k < g.at(node).operand_count(); ++k) {
-      const int number = f.unit_number(awaited_node(g, g.at(node).operands[k]));
-      if (number >= 0 && f.at(number).horizon > u.horizon) u.horizon = f.at(number).horizon;
-    }
-    return u.horizon > before;
-  };
-  raise(id);
-  if (!f.at(joined).awaited) return;
-  for (bool again = true; again;) {
-    again = false;
-    for (int i = f.at(joined).first + 1; i < g.size(); ++i)
-      if (f.unit_number(i) >= 0 && f.unit_number(i) != joined) again |= raise(i);
-  }
-}
-
-/// Assigns every node to a unit.
+/// Assigns every node to a unit, in one pass. All-reduces of one group stand side by side (see combine_all_reduces).
 constexpr fusion fuse(const graph::graph& g) {
   fusion f;
   f.unit_of.resize(g.nodes.size(), -1);
   f.next.resize(g.nodes.size(), -1);
-  unite_groups(g, f);
-  graph::list<char> grouped_reads(g.nodes.size(), 0);
-  for (int i = 0; i < g.size(); ++i)
-    if (g.at(i).code == op::all_reduce) grouped_reads[static_cast<std::size_t>(awaited_node(g, g.at(i).operands[0]))] = 1;
   graph::list<int> last_reader(g.nodes.size(), -1);
   for (int i = 0; i < g.size(); ++i) {
     const graph::node& n = g.at(i);
-    if (runs_nowhere(n.code) || f.unit_number(i) >= 0) continue;
+    if (runs_nowhere(n.code)) continue;
     int number = is(n.code, graph::op_kind::elementwise) ? unit_to_join(g, f, i, last_reader) : -1;
-    if (number < 0) number = static_cast<int>(f.units.size());
-    f.add(number, i);
-    unit& u = f.units[static_cast<std::size_t>(number)];
-    u.lanes = u.nodes == 1 ? lanes_of(g, i) : join_lanes(u.lanes, lanes_of(g, i));
-    for (int k = 0; k < n.operand_count(); ++k) {
-      const int awaited = awaited_node(g, n.operands[k]);
-      if (f.unit_number(n.operands[k]) != number) ++u.sources;
-      if (const int other = f.unit_number(awaited); other >= 0 && other != number) f.units[static_cast<std::size_t>(other)].awaited = true;
-      if (is(n.code, graph::op_kind::elementwise) && g.type(awaited).rank > 0) last_reader[static_cast<std::size_t>(awaited)] = number;
-    }
-    if (grouped_reads[static_cast<std::size_t>(i)]) f.units[static_cast<std::size_t>(number)].awaited = true;
-    raise_horizons(g, f, i);
+    const bool grouped = n.code == op::all_reduce && n.attribute[3] != 0 && i > 0 && g.at(i - 1).code == op::all_reduce &&
+                         g.at(i - 1).attribute[3] == n.attribute[3];
+    if (grouped) number = f.unit_number(i - 1);
+    join(g, f, i, number >= 0 ? number : static_cast<int>(f.units.size()), last_reader);
   }
   return f;
 }
