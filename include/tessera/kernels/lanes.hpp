@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <type_traits>
 
 namespace tessera::kernels {
@@ -127,21 +128,28 @@ struct vector_lanes {
     using batch = vector<D>;
     if constexpr (Code == op::logical_not) return vector<bool_>(!x);
     else if constexpr (Code == op::copy || Code == op::stop_gradient) return x;
-    else if constexpr (Code == op::neg) return batch(-x);
+    else if constexpr (Code == op::neg) return negative<D>(x);
     else if constexpr (Code == op::abs) return absolute<D>(x);
     else if constexpr (Code == op::sign) return sign<D>(x);
     else if constexpr (Code == op::square) return batch(x * x);
     else if constexpr (Code == op::relu) return batch(xsimd::select(x <= batch(storage_t<D>{0}), batch(storage_t<D>{0}), x));
     else if constexpr (Code == op::sqrt) return xsimd::sqrt(x);
     else if constexpr (Code == op::rsqrt) return batch(batch(storage_t<D>{1}) / xsimd::sqrt(x));
-    else if constexpr (Code == op::exp) return xsimd::exp(x);
-    else if constexpr (Code == op::log) return xsimd::log(x);
-    else if constexpr (Code == op::log1p) return xsimd::log1p(x);
+    else if constexpr (Code == op::exp) return exponential<D>(x);
+    else if constexpr (Code == op::log) return logarithm<D>(x);
+    else if constexpr (Code == op::log1p) return batch(xsimd::select(x == batch(storage_t<D>{0}), x, xsimd::log1p(x)));
     else if constexpr (Code == op::tanh) return xsimd::tanh(x);
     else if constexpr (Code == op::sin) return xsimd::sin(x);
     else if constexpr (Code == op::cos) return xsimd::cos(x);
-    else if constexpr (Code == op::erf) return xsimd::erf(x);
+    else if constexpr (Code == op::erf) return error_function<D>(x);
     else return logistic<D>(x);
+  }
+
+  /// -x; xsimd's own subtracts from 0, which makes 0 of 0 instead of -0.
+  template <dtype D>
+  static vector<D> negative(const vector<D>& x) {
+    if constexpr (is_floating(D)) return x ^ vector<D>(-storage_t<D>{0});
+    else return -x;
   }
 
   template <dtype D>
@@ -160,12 +168,61 @@ struct vector_lanes {
     else return xsimd::select(x > zero, one, xsimd::select(x < zero, batch(-one), x));
   }
 
+  /// exp(x). Near the ends of the range it is exp(x / 2) squared: xsimd's own overflows too early and has no subnormals.
+  template <dtype D>
+  static vector<D> exponential(const vector<D>& x) {
+    using batch = vector<D>;
+    const auto far = xsimd::abs(x) > batch(storage_t<D>{D == f32 ? 87 : 708});
+    const batch e = xsimd::exp(xsimd::select(far, x * batch(storage_t<D>{0.5}), x));
+    return xsimd::select(far, e * e, e);
+  }
+
+  /// log(x); subnormal float64 numbers, which xsimd's own takes for others, are scaled first.
+  template <dtype D>
+  static vector<D> logarithm(const vector<D>& x) {
+    using batch = vector<D>;
+    if constexpr (D == f32) {
+      return xsimd::log(x);
+    } else {
+      const auto tiny = x < batch(std::numeric_limits<double>::min());
+      const batch shift = xsimd::select(tiny, batch(54 * std::numbers::ln2), batch(0.0));
+      return xsimd::log(xsimd::select(tiny, x * batch(0x1p54), x)) - shift;
+    }
+  }
+
+  /// erf(x), which is 1 beyond 6.5 even in float64; xsimd's own gives NaN for large numbers.
+  template <dtype D>
+  static vector<D> error_function(const vector<D>& x) {
+    using batch = vector<D>;
+    const batch last(storage_t<D>{6.5});
+    return xsimd::erf(xsimd::select(xsimd::abs(x) > last, xsimd::copysign(last, x), x));
+  }
+
+  /// a^b with the special values of C's pow; off by about |b log a| units in the last place.
+  template <dtype D>
+  static vector<D> power(const vector<D>& a, const vector<D>& b) {
+    using batch = vector<D>;
+    const batch zero(storage_t<D>{0});
+    const batch one(storage_t<D>{1});
+    const batch infinity(std::numeric_limits<storage_t<D>>::infinity());
+    const batch size = xsimd::abs(a);
+    const batch half = b * batch(storage_t<D>{0.5});
+    const auto whole = xsimd::floor(b) == b;
+    const auto odd = whole && xsimd::floor(half) != half;
+    const auto below = xsimd::copysign(one, a) < zero;
+    const batch magnitude = exponential<D>(b * logarithm<D>(size));
+    const batch with_sign = xsimd::select(below && odd, negative<D>(magnitude), magnitude);
+    const auto undefined = below && !whole && size > zero && size < infinity;
+    const batch result = xsimd::select(undefined, batch(std::numeric_limits<storage_t<D>>::quiet_NaN()), with_sign);
+    return xsimd::select(b == zero || a == one || (size == one && xsimd::abs(b) == infinity), one, result);
+  }
+
   /// 1 / (1 + exp(-x)), from exp(-|x|) so that nothing overflows.
   template <dtype D>
   static vector<D> logistic(const vector<D>& x) {
     using batch = vector<D>;
     const batch one(storage_t<D>{1});
-    const batch e = xsimd::exp(-xsimd::abs(x));
+    const batch e = exponential<D>(-xsimd::abs(x));
     return xsimd::select(x < batch(storage_t<D>{0}), e / (one + e), one / (one + e));
   }
 
@@ -176,7 +233,7 @@ struct vector_lanes {
     else if constexpr (Code == op::sub) return batch(a - b);
     else if constexpr (Code == op::mul) return batch(a * b);
     else if constexpr (Code == op::div) return batch(a / b);
-    else if constexpr (Code == op::pow) return xsimd::pow(a, b);
+    else if constexpr (Code == op::pow) return power<D>(a, b);
     else if constexpr (Code == op::max) return extremum<D>(a > b, a, b);
     else if constexpr (Code == op::min) return extremum<D>(a < b, a, b);
     else if constexpr (Code == op::logical_and) return vector<bool_>(a && b);

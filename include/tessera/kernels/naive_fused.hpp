@@ -42,7 +42,9 @@ inline void write_element(void* to, std::int64_t i, dtype d, double x) {
   }
 }
 
-inline double convert_number(double x, dtype to) {
+/// `x` of type `from` converted: what does not fit goes to the nearest end if it is floating-point, else it wraps around.
+inline double convert_number(double x, dtype from, dtype to) {
+  if (!is_floating(from)) return as_element(x, to);
   switch (to) {
     case dtype::i32: return convert_element<std::int32_t>(x);
     case dtype::u32: return convert_element<std::uint32_t>(x);
@@ -94,8 +96,16 @@ inline double binary(graph::op code, double a, double b) {
   }
 }
 
+/// a * b as an element of type `d`; products of integers wrap around and may need more digits than a double has.
+inline double product(double a, double b, dtype d) {
+  if (is_floating(d)) return as_element(a * b, d);
+  const auto wrapped = static_cast<std::uint64_t>(static_cast<std::int64_t>(a)) * static_cast<std::uint64_t>(static_cast<std::int64_t>(b));
+  return d == dtype::u32 ? static_cast<double>(static_cast<std::uint32_t>(wrapped)) : static_cast<double>(static_cast<std::int32_t>(wrapped));
+}
+
 /// Runs an instruction list (see `transform::lowering::fused_step`) over all elements of a call. Each instruction is
-/// computed in float64 and rounded to its type, which for + - * / and sqrt is the same as computing in the type.
+/// computed in float64 and rounded to its type, which for + - * / and sqrt is the same as computing in the type;
+/// transcendental functions of float32 are rounded twice.
 inline void fused(std::span<const graph::word> words, const fused_call& call) {
   const auto word = [&](int i) { return words[static_cast<std::size_t>(i)].value; };
   const int sources = word(1);
@@ -127,7 +137,9 @@ inline void fused(std::span<const graph::word> words, const fused_call& call) {
       const auto type = static_cast<dtype>(word(at + 1));
       double& to = reg(sources + i);
       if (code == graph::op::select) to = reg(word(at + 3)) != 0 ? reg(word(at + 4)) : reg(word(at + 5));
-      else if (code == graph::op::convert) to = convert_number(reg(word(at + 3)), type);
+      else if (code == graph::op::convert) to = convert_number(reg(word(at + 3)), static_cast<dtype>(word(at + 2)), type);
+      else if (code == graph::op::mul) to = product(reg(word(at + 3)), reg(word(at + 4)), type);
+      else if (code == graph::op::square) to = product(reg(word(at + 3)), reg(word(at + 3)), type);
       else if (about(code).operands == 1) to = as_element(unary(code, reg(word(at + 3))), type);
       else to = as_element(binary(code, reg(word(at + 3)), reg(word(at + 4))), type);
     }
