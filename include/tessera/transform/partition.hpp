@@ -287,9 +287,22 @@ constexpr graph::list<char> needed_as_typed(const graph::graph& g) {
   return needed;
 }
 
+/// The same graph without the axes along which there is one device: they cut nothing and need no collective.
+constexpr graph::graph drop_single_axes(graph::graph g) {
+  for (graph::node& n : g.nodes)
+    for (int d = 0; d < n.type.rank; ++d) {
+      axis_list kept = 0;
+      for (int i = 0; i < axis_count(n.type.dims[d].axes); ++i)
+        if (const int axis = axis_at(n.type.dims[d].axes, i); g.mesh.size(axis) > 1) kept = axis_append(kept, axis);
+      n.type.dims[d].axes = kept;
+    }
+  return g;
+}
+
 /// The program of one device. Collectives appear only where a form is asked for that does not exist yet, so a value is
 /// moved at most once into each form.
-constexpr graph::graph partition(const graph::graph& g) {
+constexpr graph::graph partition(const graph::graph& whole) {
+  const graph::graph g = drop_single_axes(whole);
   partitioner pass(g);
   const graph::list<char> as_typed = needed_as_typed(g);
   for (int i = 0; i < g.size(); ++i) {

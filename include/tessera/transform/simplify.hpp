@@ -42,12 +42,19 @@ constexpr bool is_identity(const graph::graph& g, const graph::node& n) {
 /// `x` as the element type keeps it.
 constexpr double rounded(double x, dtype type) { return type == dtype::f32 ? static_cast<double>(static_cast<float>(x)) : x; }
 
-/// Arithmetic of two floating-point constants is done here, with the rounding that the step would have.
+/// Whether sums, products and quotients of such numbers are finite and have all their digits in any element type.
+constexpr bool is_tame(double x) {
+  const double magnitude = x < 0 ? -x : x;
+  return x == 0 || (magnitude > 1e-18 && magnitude < 1e18);
+}
+
+/// Arithmetic of two floating-point constants is done here, with the rounding that the step would have. What could
+/// overflow is left to the step: a constant expression has no infinities to give.
 constexpr void fold_constants(const graph::graph& g, graph::node& n) {
   if (!is_floating(n.type.type) || n.operand_count() != 2 || !is(n.code, graph::op_kind::elementwise)) return;
   const graph::node& a = g.at(n.operands[0]);
   const graph::node& b = g.at(n.operands[1]);
-  if (a.code != op::constant || b.code != op::constant) return;
+  if (a.code != op::constant || b.code != op::constant || !is_tame(a.value) || !is_tame(b.value)) return;
   const double x = rounded(a.value, n.type.type);
   const double y = rounded(b.value, n.type.type);
   graph::node folded;
