@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tessera::runtime {
@@ -45,13 +46,23 @@ inline executor::step_function any_function(graph::step_kind kind, dtype type) {
   }
 }
 
+/// An executor for a graph built at run time, with its elementwise steps interpreted.
+inline executor interpreter(const graph::graph& trace) {
+  graph::program p = transform::lower(trace);
+  std::vector<executor::step_function> functions;
+  for (const graph::step& s : p.steps) {
+    const bool typed = s.kind != graph::step_kind::fused && s.kind != graph::step_kind::copy_out;
+    const auto source = static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer);
+    functions.push_back(any_function(s.kind, typed ? p.buffers[source].type : dtype::f32));
+  }
+  return executor(std::move(p), trace.mesh, std::move(functions), {});
+}
+
 /// Runs a trace with host arrays of each parameter's element type, row-major and whole; returns the results likewise.
 /// Results that take over an argument come out like others.
 inline std::vector<std::vector<std::byte>> evaluate(const graph::graph& trace, std::span<const std::vector<std::byte>> inputs) {
-  const graph::program p = transform::lower(trace);
-  std::vector<executor::step_function> functions;
-  for (const graph::step& s : p.steps) functions.push_back(any_function(s.kind, analysis::kernel_type(p, s)));
-  executor run(p, trace.mesh, functions, {});
+  executor run = interpreter(trace);
+  const graph::program& p = run.program();
   std::vector<storage_ptr> held;
   std::vector<storage*> arguments;
   std::vector<storage*> results;
