@@ -26,19 +26,19 @@ struct diagnosis;
 TESSERA_MESSAGES(TESSERA_DIAGNOSIS)
 #undef TESSERA_DIAGNOSIS
 
-/// Where a text is cut into pieces of at most 31 characters, which clang prints as text: after a comma or a blank where
-/// there is one.
+/// A text cut into pieces of at most 31 characters, which clang prints as text: after a comma or a blank where there is
+/// one. Piece i goes from ends[i] to ends[i + 1].
 struct text_cuts {
   std::size_t count = 0;
   std::size_t ends[text_buffer::capacity]{};
 
   constexpr explicit text_cuts(std::string_view all) {
     constexpr std::size_t longest = 31;
-    for (std::size_t from = 0; from < all.size(); from = ends[count++]) {
-      std::size_t end = all.size() - from <= longest ? all.size() : from + longest;
-      if (end < all.size())
-        while (end > from + 1 && all[end - 1] != ' ' && all[end - 1] != ',') --end;
-      ends[count] = end > from + 1 || end == all.size() ? end : from + longest;
+    while (ends[count] < all.size()) {
+      const std::string_view left = all.substr(ends[count]);
+      const std::size_t gap = left.size() > longest ? left.substr(0, longest).find_last_of(" ,") : left.size() - 1;
+      ends[count + 1] = ends[count] + (gap == std::string_view::npos ? longest : gap + 1);
+      ++count;
     }
   }
 };
@@ -51,12 +51,12 @@ constexpr auto piece() {
   return result;
 }
 
-/// The type whose completion says M with the details All.
+/// A null pointer to the type whose completion says M with the details All.
 template <message M, text All>
 constexpr auto* report_of() {
   constexpr text_cuts cuts(All.view());
-  return []<std::size_t... I>(std::index_sequence<I...>) -> diagnosis<M, piece<All, I == 0 ? 0 : cuts.ends[I - (I > 0)], cuts.ends[I]>()...>* {
-    return nullptr;
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    return static_cast<diagnosis<M, piece<All, cuts.ends[I], cuts.ends[I + 1]>()...>*>(nullptr);
   }(std::make_index_sequence<cuts.count>{});
 }
 template <message M, auto Make>
@@ -88,10 +88,13 @@ inline constexpr diagnosis<exact_text<whole_sentence<M, Make>>()>* report = null
 #endif
 
 /// `diagnose(report<message::mesh_mismatch, details>)` in a template stops the build with the sentence of the message and
-/// the text that details() writes. The look-up of this unqualified name completes the type that the argument points to,
-/// and that is all: no expression is wrong, so the function around it stays a constant one and nothing else is reported.
-/// One sentence is said once, wherever it comes from.
+/// the text that details() writes. Looking up this unqualified name completes the type that the argument points to, and
+/// that is all: no expression is wrong, so the function around it stays a constant one and nothing else is reported. One
+/// sentence is said once, wherever it comes from.
 constexpr bool diagnose(const void*) { return true; }
+
+/// What an operation returns after it reported an error; it silences all that follow.
+struct poison {};
 
 /// Details of a message that needs none; it depends on T so that the check waits for T.
 template <class T>

@@ -61,7 +61,8 @@ template <class Axis>
 constexpr bool check_axis() {
   constexpr auto details = [] { return text_buffer{} << "axis " << Axis::name << " of size " << Axis::size; };
   if constexpr (Axis::size < 1) diagnose(report<message::mesh_axis_size, details>);
-  if constexpr (Axis::name.empty() || Axis::name.size() > max_axis_name) diagnose(report<message::mesh_axis_name, details>);
+  if constexpr (Axis::name.empty() || Axis::name.size() > max_axis_name)
+    diagnose(report<message::mesh_axis_name, details>);
   return true;
 }
 

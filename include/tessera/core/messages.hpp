@@ -51,12 +51,12 @@
   X(transpose_permutation, "tessera: transpose: this is not a permutation of the dimensions; name each once")        \
   X(reshape_size, "tessera: reshape: the number of elements changes; write extents with the same product")           \
   X(reshape_unsupported,                                                                                             \
-    "tessera: reshape: more than one split or merge of a sharded array; reshape in steps or write out_sharding<...>") \
+    "tessera: reshape: more than one split or merge of a sharded array; reshape in steps or write out_sharding<...>")\
   X(reshape_split,                                                                                                   \
     "tessera: reshape: a sharded dimension is split so that its axes fit no new one; write out_sharding<P<...>>")    \
   X(reshape_merge,                                                                                                   \
     "tessera: reshape: a merge would move data between devices; reshard first or write out_sharding<P<...>>")        \
-  X(broadcast_shape, "tessera: broadcast_to: the operand's extents do not fit the new shape; reshape it first")      \
+  X(broadcast_shape, "tessera: broadcast_to: extents of the operand do not fit the new shape; reshape it first")     \
   X(broadcast_sharding, "tessera: broadcast_to: the operand is sharded otherwise than out_sharding; reshard it first") \
   X(where_predicate, "tessera: where: the predicate is not bool; compare it with something first")                   \
   X(where_dtype, "tessera: where: the two cases have different dtypes; convert one with astype<...>")                \
@@ -73,18 +73,19 @@
     "tessera: variable: the new value has another dtype, shape or sharding; convert, reshape or reshard it first")   \
   X(optimizer_wrt, "tessera: optimizer: nothing says what it updates; write optimizer<param>(model, ...)")           \
   X(optimizer_gradients, "tessera: optimizer: the gradients belong to another model; pass those of this model")      \
-  X(linear_features, "tessera: linear: the input's last extent is not in_features; make the layers chain")           \
+  X(linear_features, "tessera: linear: the last extent of the input is not in_features; make the layers chain")      \
   X(module_members, "tessera: module: there are more than 39 members; put some into a module of their own")          \
   X(module_macro, "tessera: module: the type does not name its members; write TESSERA_MODULE(type, members...)")     \
   X(cross_entropy_labels, "tessera: softmax_cross_entropy: labels are not integers; convert them with astype<i32>")  \
-  X(cross_entropy_shape, "tessera: softmax_cross_entropy: labels need the logits' shape without classes; reshape them") \
+  X(cross_entropy_shape,                                                                                             \
+    "tessera: softmax_cross_entropy: labels need the shape of the logits without classes; reshape them")             \
   X(cross_entropy_classes, "tessera: softmax_cross_entropy: the logits have no classes; give them a last dimension") \
   X(device_put_shape,                                                                                                \
-    "tessera: device_put: the extents are not part of the host array's type; write device_put<shape<...>, P<...>, "  \
+    "tessera: device_put: the type of a host array does not hold its extents; write device_put<shape<...>, P<...>, " \
     "mesh>(array)")                                                                                                  \
-  X(jit_argument, "tessera: jit: an argument is no tensor, module or optimizer; pass one of these")                  \
-  X(jit_result, "tessera: jit: a result is no traced value; return tensors, or a tuple of them")                     \
-  X(jit_mesh, "tessera: jit: arguments live on different meshes; put all of them on one mesh")
+  X(jit_argument,                                                                                                    \
+    "tessera: jit: an argument is no tensor, number, module made by init or optimizer; pass one of these")           \
+  X(jit_result, "tessera: jit: a result is no traced value; return arrays, or a tuple of them")
 
 namespace tessera {
 

@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-/// What a sharding rule says: the result, or a message and the place it is about.
+/// What a sharding rule says: the result, or a message and the place it is about; then `result` is what it would have
+/// been, where that helps to understand.
 struct ruling {
   aval result{};
   message failure = message::none;
@@ -85,10 +86,13 @@ constexpr ruling check_cuts(const aval& a, const mesh_value& mesh) {
 
 /// `a` cut as `spec` says, instead of as it was.
 constexpr ruling with_spec(aval a, const spec_value& spec, const mesh_value& mesh) {
-  if (spec.unknown.dimension >= 0) return refuse(message::spec_unknown_axis, spec.unknown.dimension, spec.unknown.name);
-  if (spec.rank > a.rank) return refuse(message::spec_too_long, a.rank);
+  const aval natural = a;
+  if (spec.unknown.dimension >= 0) return {a, message::spec_unknown_axis, spec.unknown.dimension, spec.unknown.name};
+  if (spec.rank > a.rank) return {a, message::spec_too_long, a.rank};
   for (int i = 0; i < a.rank; ++i) a.dims[i].axes = i < spec.rank ? spec.dims[i] : 0;
-  return check_cuts(a, mesh);
+  ruling ruled = check_cuts(a, mesh);
+  if (!ruled.ok()) ruled.result = natural;
+  return ruled;
 }
 
 template <class Mesh, int Axis>

@@ -28,9 +28,6 @@ struct expr {
   trace_handle handle{};
 };
 
-/// What an operation returns after it reported an error; it silences all that follow.
-struct poison {};
-
 template <class T>
 inline constexpr bool is_expr = false;
 template <aval Type, class Mesh>

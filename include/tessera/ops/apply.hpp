@@ -92,13 +92,14 @@ constexpr void write_operands(text_buffer& out) {
   }
 }
 
-/// `matmul of float32[8@x,4] and float32[4@x,2], dimension 0, axis x of size 2`.
+/// `matmul of float32[8@x,4] and float32[4,2] to float32[8@x,2], dimension 0, axis x of size 2`.
 template <text Name, auto Rule, class M, class... Xs>
 constexpr text_buffer details() {
   text_buffer out;
   out << Name.view() << " of ";
   write_operands<M, Xs...>(out);
   const ruling ruled = rule_on<Rule, M, Xs...>();
+  if (!(ruled.result == aval{})) out << " to ", write_aval(out, ruled.result, M::value);
   if (ruled.dimension >= 0) out << ", dimension " << ruled.dimension;
   if (!ruled.axis.empty()) {
     out << ", axis " << ruled.axis;

@@ -10,9 +10,9 @@ namespace ops {
 
 template <dtype To>
 inline constexpr auto convert_rule = [](std::span<const aval> x, const mesh_value&) {
-  if (To == dtype::bf16 || To == dtype::f16) return refuse(message::astype_sixteen_bits);
   ruling ruled{x[0]};
   ruled.result.type = To;
+  if (To == dtype::bf16 || To == dtype::f16) ruled.failure = message::astype_sixteen_bits;
   return ruled;
 };
 

@@ -13,10 +13,18 @@ constexpr aval target_shape() {
   return plain_aval<dtype::f32, shape<Extents...>>();
 }
 
+/// A refused ruling names the extents that were asked for.
+constexpr ruling with_target(ruling ruled, aval target, const aval& operand) {
+  target.type = operand.type;
+  if (!ruled.ok()) ruled.result = target;
+  return ruled;
+}
+
 template <class OutSpec, std::int64_t... Extents>
 inline constexpr auto reshape_rule = [](std::span<const aval> x, const mesh_value& mesh) {
   if (sizeof...(Extents) > max_rank) return refuse(message::shape_rank);
-  return sharding::reshape(x[0], target_shape<Extents...>(), chosen_spec<OutSpec>(mesh).get(), mesh);
+  return with_target(sharding::reshape(x[0], target_shape<Extents...>(), chosen_spec<OutSpec>(mesh).get(), mesh),
+                     target_shape<Extents...>(), x[0]);
 };
 
 /// A reshape that also changes how the array is cut goes over the uncut array.
@@ -53,7 +61,8 @@ inline constexpr auto transpose_rule = [](std::span<const aval> x, const mesh_va
 template <class OutSpec, std::int64_t... Extents>
 inline constexpr auto broadcast_rule = [](std::span<const aval> x, const mesh_value& mesh) {
   if (sizeof...(Extents) > max_rank) return refuse(message::shape_rank);
-  return sharding::broadcast_to(x[0], target_shape<Extents...>(), chosen_spec<OutSpec>(mesh).get(), mesh);
+  return with_target(sharding::broadcast_to(x[0], target_shape<Extents...>(), chosen_spec<OutSpec>(mesh).get(), mesh),
+                     target_shape<Extents...>(), x[0]);
 };
 
 inline constexpr auto write_broadcast = [](const std::array<graph::value, 1>& x, const aval& type) {

@@ -90,4 +90,11 @@ auto device_put(const Host& host) {
   return result(std::move(data));
 }
 
+/// Without a shape it does not compile: extents are part of a tensor's type, and not of a host array's.
+template <class Spec, class Mesh, HostSpan Host>
+auto device_put(const Host&) {
+  diagnose(report<message::device_put_shape, no_details<Host>>);
+  return poison{};
+}
+
 }  // namespace tessera

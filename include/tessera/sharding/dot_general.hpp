@@ -83,7 +83,7 @@ constexpr ruling dot_general(const aval& lhs, const aval& rhs, const dot_dims& d
     if (left && right) return refuse(message::matmul_contracting_both);
     if (left || right) return refuse(message::matmul_contracting_one);
   }
-  if (natural.axis_on_two_dims()) return refuse(message::matmul_duplicate);
+  if (natural.axis_on_two_dims()) return {natural, message::matmul_duplicate};
   return {natural};
 }
 

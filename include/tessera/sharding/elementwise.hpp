@@ -43,7 +43,7 @@ constexpr ruling broadcast_together(std::span<const aval> operands, const mesh_v
     for (int i = 0; i < result.rank; ++i)
       if (const message why = join_dim(result.dims[i], padded.dims[i]); why != message::none) return refuse(why, i);
   }
-  if (result.axis_on_two_dims()) return refuse(message::elementwise_duplicate);
+  if (result.axis_on_two_dims()) return {result, message::elementwise_duplicate};
   const ruling checked = check_cuts(result, mesh);
   return checked.ok() ? ruling{result} : checked;
 }

@@ -47,9 +47,9 @@ template <class Arg>
 concept Traceable = Tensor<Arg> || Number<Arg> || Stateful<Arg> || Poison<Arg>;
 
 template <class Arg, class M>
-inline constexpr bool lives_on = mesh_of_argument<Arg>::type::open || std::same_as<typename mesh_of_argument<Arg>::type, M>;
+inline constexpr bool lives_on = meshes_agree<typename mesh_of_argument<Arg>::type, M>;
 
-/// Whether arguments can be traced: each is of a known kind, all live on one mesh, which their variables fit. Reports the
+/// Whether arguments can be traced: each is of a known kind, all live on one mesh, their variables fit it. Reports the
 /// first fault.
 template <class... Args>
 constexpr bool arguments_fit() {

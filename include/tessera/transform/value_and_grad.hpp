@@ -52,10 +52,11 @@ constexpr message loss_fault() {
   else return message::none;
 }
 
-template <class Loss>
-constexpr text_buffer loss_details() {
+/// `loss is float32[32@data]`.
+template <text Role, class T>
+constexpr text_buffer role_details() {
   text_buffer out;
-  if constexpr (Expr<Loss>) out << "loss is " << type_text<Loss>();
+  if constexpr (Expr<T>) out << Role.view() << " is " << type_text<T>();
   return out;
 }
 
@@ -82,7 +83,7 @@ struct differentiated {
     if constexpr (Poison<Arg>) {
       return nothing();
     } else if constexpr (differentiated_count<Arg>() == 0) {
-      diagnose(report<message::grad_nothing, [] { return loss_details<Arg>(); }>);
+      diagnose(report<message::grad_nothing, [] { return role_details<"first argument", Arg>(); }>);
       return nothing();
     } else {
       const Arg before = first;
@@ -97,7 +98,7 @@ struct differentiated {
     if constexpr (Poison<Result>) {
       return nothing();
     } else if constexpr (Aux && !requires { result.first; }) {
-      diagnose(report<message::grad_aux, [] { return loss_details<Result>(); }>);
+      diagnose(report<message::grad_aux, [] { return role_details<"result", Result>(); }>);
       return nothing();
     } else {
       const auto& loss = loss_of(result);
@@ -105,7 +106,7 @@ struct differentiated {
       if constexpr (Poison<Loss>) {
         return nothing();
       } else if constexpr (constexpr message fault = loss_fault<Loss>(); fault != message::none) {
-        diagnose(report<fault, [] { return loss_details<Loss>(); }>);
+        diagnose(report<fault, [] { return role_details<"loss", Loss>(); }>);
         return nothing();
       } else {
         return answer(result, gradients_like(before, loss));
