@@ -12,5 +12,5 @@ configure_package_config_file(cmake/tesseraConfig.cmake.in "${CMAKE_CURRENT_BINA
   INSTALL_DESTINATION "${TESSERA_CMAKE_DIR}")
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/tesseraConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
-install(FILES "${CMAKE_CURRENT_BINARY_DIR}/tesseraConfig.cmake"
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/tesseraConfig.cmake" cmake/tesseraKernels.cmake
   "${CMAKE_CURRENT_BINARY_DIR}/tesseraConfigVersion.cmake" DESTINATION "${TESSERA_CMAKE_DIR}")
