@@ -4,6 +4,8 @@
 
 #include <tessera/ops/apply.hpp>
 
+#include <limits>
+
 namespace tessera {
 
 namespace ops {
@@ -17,14 +19,17 @@ inline constexpr auto softmax_rule = [](std::span<const aval> x, const mesh_valu
 };
 
 /// From reductions and elementwise steps, for a dimension that is cut or not the last. The maximum carries no gradient:
-/// it cancels.
+/// it cancels. Rows of nothing but -infinity are told apart, as the kernel for whole rows does, so that none gives NaN.
 constexpr graph::value softmax_in_steps(graph::value x, int axis, bool logarithm) {
   const sharding::dim_set dims = 1U << axis;
+  const graph::value nothing = graph::number_like(x, -std::numeric_limits<double>::infinity());
   const graph::value top = graph::unary(op::stop_gradient, graph::reduce(op::reduce_max, x, dims, true));
-  const graph::value shifted = x - top;
+  const graph::value masked = graph::binary(op::eq, top, nothing);
+  const graph::value shifted = x - graph::select(masked, graph::number_like(x, 0), top);
   const graph::value powers = graph::unary(op::exp, shifted);
-  const graph::value total = graph::reduce(op::reduce_sum, powers, dims, true);
-  return logarithm ? shifted - graph::unary(op::log, total) : powers / total;
+  const graph::value sum = graph::reduce(op::reduce_sum, powers, dims, true);
+  const graph::value total = graph::select(masked, graph::number_like(x, 1), sum);
+  return logarithm ? graph::select(masked, nothing, shifted - graph::unary(op::log, total)) : powers / total;
 }
 
 template <op Code, int Axis>
@@ -44,7 +49,7 @@ constexpr auto softmax(const ArrayLike auto& x) {
   return ops::apply<"softmax", ops::softmax_rule<Axis>>(ops::write_softmax<graph::op::softmax, Axis>, x);
 }
 
-/// x - log(sum(exp(x))) along a dimension; as softmax otherwise. Source: jax.nn.log_softmax.
+/// x - log(sum(exp(x))) along a dimension; a row of -inf gives -inf and no gradient. As softmax otherwise. Source: jax.nn.log_softmax.
 template <int Axis = -1>
 constexpr auto log_softmax(const ArrayLike auto& x) {
   return ops::apply<"log_softmax", ops::softmax_rule<Axis>>(ops::write_softmax<graph::op::log_softmax, Axis>, x);
