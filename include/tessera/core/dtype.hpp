@@ -26,12 +26,12 @@ struct dtype_info {
   bool floating;
 };
 
+inline constexpr dtype_info dtype_table[] = {
+    {"float32", 4, true}, {"float64", 8, true},  {"int32", 4, false},  {"uint32", 4, false},
+    {"bool", 1, false},   {"bfloat16", 2, true}, {"float16", 2, true}};
+
 /// The row of the table for `d`.
-constexpr dtype_info info(dtype d) {
-  constexpr dtype_info table[] = {{"float32", 4, true}, {"float64", 8, true},   {"int32", 4, false}, {"uint32", 4, false},
-                                  {"bool", 1, false},   {"bfloat16", 2, true}, {"float16", 2, true}};
-  return table[static_cast<int>(d)];
-}
+constexpr const dtype_info& info(dtype d) { return dtype_table[static_cast<int>(d)]; }
 
 constexpr bool is_floating(dtype d) { return info(d).floating; }
 

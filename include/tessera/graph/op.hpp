@@ -81,15 +81,15 @@ struct op_row {
   bool transcendental;
 };
 
-/// The row of the table for `code`.
-constexpr op_row about(op code) {
-  constexpr op_row table[] = {
+/// Outside the function that reads it: a compiler that interprets constant expressions would build it at every call.
+inline constexpr op_row op_table[] = {
 #define TESSERA_OP_ROW(name, kind, operands, transcendental) {#name, op_kind::kind, operands, transcendental},
-      TESSERA_OPS(TESSERA_OP_ROW)
+    TESSERA_OPS(TESSERA_OP_ROW)
 #undef TESSERA_OP_ROW
-  };
-  return table[static_cast<int>(code)];
-}
+};
+
+/// The row of the table for `code`.
+constexpr const op_row& about(op code) { return op_table[static_cast<int>(code)]; }
 
 constexpr bool is(op code, op_kind kind) { return about(code).kind == kind; }
 

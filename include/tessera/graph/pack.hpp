@@ -71,7 +71,13 @@ struct graph_fields {
   struct node_fields {
     node& n;
     constexpr void fields(auto&& field) {
-      field(n.code), field(n.type.type), field(n.type.rank), field(n.type.varying), field(n.value);
+      field(n.code), field(n.type.type), field(n.type.rank), field(n.value);
+      auto sets = static_cast<std::uint64_t>(n.type.varying) | static_cast<std::uint64_t>(n.type.unreduced) << 16 |
+                  static_cast<std::uint64_t>(n.type.reduced) << 32;
+      field(sets);
+      n.type.varying = static_cast<axis_set>(sets);
+      n.type.unreduced = static_cast<axis_set>(sets >> 16);
+      n.type.reduced = static_cast<axis_set>(sets >> 32);
       for (int i = 0; i < n.type.rank; ++i) field(n.type.dims[i].extent), field(n.type.dims[i].axes);
       for (int& operand : n.operands) field(operand);
       for (std::uint64_t& a : n.attribute) field(a);
