@@ -26,8 +26,10 @@ def run(command, folder):
 
 
 def compile_command(entry):
-    """The entry's command with its object thrown away."""
+    """The entry's command with its object thrown away, and without a cache of objects before the compiler."""
     command = shlex.split(entry["command"])
+    if os.path.basename(command[0]) == "ccache":
+        command = command[1:]
     command[command.index("-o") + 1] = os.devnull
     return command
 

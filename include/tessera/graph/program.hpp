@@ -22,8 +22,9 @@ struct buffer {
   std::int64_t bytes = 0;
   dtype type = dtype::f32;
   axis_set varying = 0;
+  axis_list summed = 0;  ///< axes over which devices of one process have added up their blocks as they made them
 
-  constexpr void fields(auto&& field) { field(where), field(place), field(bytes), field(type), field(varying); }
+  constexpr void fields(auto&& field) { field(where), field(place), field(bytes), field(type), field(varying), field(summed); }
 };
 
 /// How a fused step reads or writes a buffer (or counts, if `buffer` is -1): element strides along the step's
@@ -61,7 +62,7 @@ struct step {
   step_kind kind = step_kind::fused;
   int code = -1;  ///< of a fused step: which instruction list
   axis_set varying = 0;
-  axis_list axes = 0;  ///< of a collective
+  axis_list axes = 0;  ///< of a collective; of a dot: axes whose devices add into one block where they share a process
   int first = 0;
   int sources = 0;
   int results = 0;

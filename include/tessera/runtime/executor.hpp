@@ -62,7 +62,7 @@ class executor {
     set_bases(arguments, results);
     for (std::size_t i = 0; i < program_.steps.size(); ++i) {
       const graph::step& s = program_.steps[i];
-      kernel_runs_[i] = graph::is_collective(s.kind) ? 1 : devices_in(s.varying, mesh_);
+      kernel_runs_[i] = graph::is_collective(s.kind) ? 1 : devices_in(static_cast<axis_set>(s.varying & ~set_of(s.axes)), mesh_);
       (this->*functions_[i])(s);
     }
   }
@@ -208,23 +208,54 @@ class executor {
     else kernels::naive::gemm(p, parallel);
   }
 
-  /// Shards whose blocks lie at equal distances are one product of many groups, so a shared right side is packed once.
+  /// Shards whose blocks lie at equal distances are one product of many groups, so a shared right side is packed once;
+  /// products that are summed over axes anyway go into one block.
   template <class T>
   void run_dot(const graph::step& s) {
+    if (s.axes != 0) return run_summed_dot<T>(s);
     const std::int64_t shards = shards_of(s);
-    const bool parallel = 2 * s.sizes[0] * s.sizes[1] * s.sizes[2] * s.sizes[3] * shards > 64 * small;
     for (std::int64_t i = 0; i < shards;) {
       kernels::gemm_problem<T> p = product<T>(s, device(s, i));
       std::int64_t together = 1;
-      while (p.groups == together && i + together < shards) {
-        const kernels::gemm_problem<T> next = product<T>(s, device(s, i + together));
-        if (together == 1) p.a_stride = next.a - p.a, p.b_stride = next.b - p.b, p.c_stride = next.c - p.c;
-        if (next.a - p.a != together * p.a_stride || next.b - p.b != together * p.b_stride || next.c - p.c != together * p.c_stride) break;
+      while (p.groups == together && i + together < shards && extends(p, product<T>(s, device(s, i + together)), together))
         p.groups = ++together;
-      }
-      multiply(p, parallel);
+      multiply(p, worth_threads(s, shards));
       i += together;
     }
+  }
+
+  /// Blocks of the devices along `s.axes` are summed in the order of the axes.
+  template <class T>
+  void run_summed_dot(const graph::step& s) {
+    const auto kept = static_cast<axis_set>(s.varying & ~set_of(s.axes));
+    const std::int64_t members = devices_along(s.axes, mesh_);
+    for (std::int64_t i = 0; i < devices_in(kept, mesh_); ++i) {
+      const std::int64_t home = device_of_shard(i, kept, mesh_);
+      const auto member = [&](std::int64_t m) {
+        kernels::gemm_problem<T> p = product<T>(s, device_at(home, s.axes, m, mesh_));
+        p.c = reinterpret_cast<T*>(block(s.first + 2, home));
+        return p;
+      };
+      for (std::int64_t m = 0; m < members;) {
+        kernels::gemm_problem<T> p = member(m);
+        p.accumulate = m > 0;
+        std::int64_t together = 1;
+        while (m + together < members && extends(p, member(m + together), together)) p.groups = ++together;
+        multiply(p, worth_threads(s, members));
+        m += together;
+      }
+    }
+  }
+
+  /// Whether `next` is group number `groups` of `p`: its blocks lie as far from the last ones as those did from theirs.
+  template <class T>
+  static bool extends(kernels::gemm_problem<T>& p, const kernels::gemm_problem<T>& next, std::int64_t groups) {
+    if (groups == 1) p.a_stride = next.a - p.a, p.b_stride = next.b - p.b, p.c_stride = next.c - p.c;
+    return next.a - p.a == groups * p.a_stride && next.b - p.b == groups * p.b_stride && next.c - p.c == groups * p.c_stride;
+  }
+
+  static bool worth_threads(const graph::step& s, std::int64_t shards) {
+    return 2 * s.sizes[0] * s.sizes[1] * s.sizes[2] * s.sizes[3] * shards > 64 * small;
   }
 
   template <class T>
@@ -296,8 +327,21 @@ class executor {
       const auto& target = program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(to)].buffer)];
       const auto source_block = [&](std::int64_t d) { return static_cast<const std::byte*>(block(from, d)); };
       const auto target_block = [&](std::int64_t d) { return block(to, d); };
+      if (program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(from)].buffer)].summed != 0) {
+        copy_sums(from, to, target);
+        continue;
+      }
       const collective<T, decltype(source_block), decltype(target_block)> run{s, mesh_, target, source_block, target_block};
       run();
+    }
+  }
+
+  /// An all-reduce whose operands were summed as they were made has only to be where its result belongs.
+  void copy_sums(int from, int to, const graph::buffer& target) const {
+    for (std::int64_t i = 0; i < devices_in(target.varying, mesh_); ++i) {
+      const std::int64_t home = device_of_shard(i, target.varying, mesh_);
+      if (block(to, home) != block(from, home))
+        std::memcpy(block(to, home), block(from, home), static_cast<std::size_t>(target.bytes));
     }
   }
 

@@ -373,6 +373,34 @@ struct lifetimes {
   }
 };
 
+/// A product that only an all-reduce reads is a sum of products. Devices that share a process add theirs up while they
+/// multiply, in the order the all-reduce would; it still is a collective of the program, and where devices do not share
+/// memory it is one in fact.
+constexpr void sum_while_multiplying(graph::program& p) {
+  graph::list<int> readers(p.buffers.size(), 0);
+  graph::list<int> maker(p.buffers.size(), -1);
+  for (std::size_t i = 0; i < p.steps.size(); ++i) {
+    const graph::step& s = p.steps[i];
+    for (int a = s.first; a < s.first + s.sources + s.results; ++a) {
+      const int b = p.accesses[static_cast<std::size_t>(a)].buffer;
+      if (b < 0) continue;
+      if (a < s.first + s.sources) ++readers[static_cast<std::size_t>(b)];
+      else maker[static_cast<std::size_t>(b)] = static_cast<int>(i);
+    }
+  }
+  for (const graph::step& s : p.steps) {
+    if (s.kind != graph::step_kind::all_reduce || s.sizes[0] != static_cast<std::int64_t>(combine::sum)) continue;
+    for (int a = s.first; a < s.first + s.sources; ++a) {
+      const auto b = static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(a)].buffer);
+      if (readers[b] != 1 || maker[b] < 0 || !is_floating(p.buffers[b].type)) continue;
+      graph::step& product = p.steps[static_cast<std::size_t>(maker[b])];
+      if (product.kind != graph::step_kind::dot || product.sizes[3] != 1) continue;
+      product.axes = s.axes;
+      p.buffers[b].summed = s.axes;
+    }
+  }
+}
+
 /// Whether step `s` reads `b` only element by element, just where it writes its results, so that a result may take over
 /// the memory.
 constexpr bool reads_in_place(const graph::program& p, const graph::step& s, int b) {
@@ -519,6 +547,7 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& lo
   for (const graph::output& o : global.outputs) pass.out.results.push_back({global.type(o.node), -1, o.alias});
   pass.mark_needed();
   pass.lower_units();
+  sum_while_multiplying(pass.out);
   place_results(local, pass.out, pass.buffer_of);
   pass.out.temporary_bytes = place_temporaries(pass.out);
   return pass.out;
