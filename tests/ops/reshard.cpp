@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tessera/ops/reshard.hpp>
+
+#include "ops/support.hpp"
+
+TEST_CASE("reshard gives any legal cut, and only a legal one") {
+  static_assert(TYPE(ts::reshard<P<>>(by_xy)) == "float32[4,8]" && TYPE(ts::reshard<P<"y", "x">>(by_xy)) == "float32[4@y,8@x]");
+  static_assert(TYPE(ts::reshard<P<none, axes<"x", "y">>>(whole)) == "float32[4,8@(x,y)]");
+  static_assert(fault<ts::ops::reshard_rule<P<axes<"x", "y">>>, decltype(whole)> == message::spec_indivisible);
+  static_assert(fault<ts::ops::reshard_rule<P<"q">>, decltype(whole)> == message::spec_unknown_axis);
+  static_assert(fault<ts::ops::reshard_rule<P<none, none, "x">>, decltype(whole)> == message::spec_too_long);
+  static_assert(fault<ts::ops::reshard_rule<P<"x", "x">>, decltype(whole)> == message::spec_axis_twice);
+  SUCCEED();
+}
