@@ -39,7 +39,8 @@ aval matrix(std::int64_t rows, std::int64_t columns, axis_list row_axes, axis_li
 }
 
 /// Losses of each row and the gradient of their sum, with logits cut as told.
-answer cross_entropy(const numbers& logits, const std::vector<std::int32_t>& labels, axis_list rows = 0, axis_list classes = 0, dtype label_type = dtype::i32) {
+answer cross_entropy(const numbers& logits, const std::vector<std::int32_t>& labels, axis_list rows = 0,
+                     axis_list classes = 0, dtype label_type = dtype::i32) {
   graph::graph g;
   g.mesh = cluster;
   const auto count = static_cast<std::int64_t>(labels.size());
@@ -58,7 +59,8 @@ answer cross_entropy(const numbers& logits, const std::vector<std::int32_t>& lab
 }
 
 template <op Code>
-answer rows_of(const numbers& x, const numbers& upstream, std::int64_t rows, axis_list row_axes, axis_list column_axes) {
+answer rows_of(const numbers& x, const numbers& upstream, std::int64_t rows, axis_list row_axes,
+               axis_list column_axes) {
   graph::graph g;
   g.mesh = cluster;
   const aval type = matrix(rows, static_cast<std::int64_t>(x.size()) / rows, row_axes, column_axes);
@@ -66,7 +68,9 @@ answer rows_of(const numbers& x, const numbers& upstream, std::int64_t rows, axi
   const value u{&g, g.add_parameter(type)};
   const value y = ops::write_softmax<Code, -1>(std::array{v}, type);
   // Rows whose log-softmax is -inf take part in no loss: the product is selected, not multiplied by 0.
-  const value kept = graph::select(graph::binary(op::eq, y, graph::number_like(y, -std::numeric_limits<double>::infinity())), graph::number_like(y, 0), y);
+  const value kept =
+      graph::select(graph::binary(op::eq, y, graph::number_like(y, -std::numeric_limits<double>::infinity())),
+                    graph::number_like(y, 0), y);
   const int wrt[] = {v.id};
   const value total = graph::sum(kept * u);
   g.outputs = {{y.id, -1}, {transform::gradients(g, total.id, wrt)[0], -1}};
@@ -83,7 +87,9 @@ const axis_list model = axis_append(0, 1);
 TEST_CASE("each valid label has its reference loss") {
   const double expected[] = {1.529976, 1.629976, 1.329976, 1.129976};
   for (std::int32_t label = 0; label < 4; ++label)
-    for (axis_list classes : {uncut, model}) CHECK(cross_entropy({0.2f, 0.1f, 0.4f, 0.6f}, {label}, 0, classes).values[0] == Approx(expected[label]).margin(1e-6));
+    for (axis_list classes : {uncut, model})
+      CHECK(cross_entropy({0.2f, 0.1f, 0.4f, 0.6f}, {label}, 0, classes).values[0] ==
+            Approx(expected[label]).margin(1e-6));
 }
 
 TEST_CASE("the gradient is softmax minus one-hot") {
@@ -96,7 +102,8 @@ TEST_CASE("the gradient is softmax minus one-hot") {
         for (std::size_t c = 0; c < 4; ++c) sum += std::exp(static_cast<double>(logits[4 * row + c]));
         for (std::size_t c = 0; c < 4; ++c) {
           const double one_hot = c == (row == 0 ? 2 : 0) ? 1 : 0;
-          CHECK(a.gradient[4 * row + c] == Approx(std::exp(static_cast<double>(logits[4 * row + c])) / sum - one_hot).margin(2e-7));
+          CHECK(a.gradient[4 * row + c] ==
+                Approx(std::exp(static_cast<double>(logits[4 * row + c])) / sum - one_hot).margin(2e-7));
         }
       }
     }

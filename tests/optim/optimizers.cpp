@@ -36,7 +36,9 @@ nlohmann::json three_steps(Transformation t) {
   std::vector<numbers> params = parameters();
   for (int i = 0; i < 3; ++i) optimiser.step(params, gradients());
   const numbers& w = params[0];
-  return {{"w_row0", numbers(w.begin(), w.begin() + 4)}, {"w_row7", numbers(w.begin() + 28, w.begin() + 32)}, {"b", params[1]}};
+  return {{"w_row0", numbers(w.begin(), w.begin() + 4)},
+          {"w_row7", numbers(w.begin() + 28, w.begin() + 32)},
+          {"b", params[1]}};
 }
 
 float largest_difference(const std::vector<numbers>& a, const std::vector<numbers>& b) {
@@ -92,7 +94,8 @@ TEST_CASE("one step of AdamW is its five-line formula") {
       const double direction = m / (std::sqrt(v) + 1e-8) + 0.1 * expected[i][j];
       expected[i][j] = static_cast<float>(expected[i][j] - 1e-2 * direction);
     }
-  CHECK(reference::check("adamw_formula_vs_optimizer", largest_difference(one_step(optim::adamw(1e-2, 0.9, 0.999, 1e-8, 0.1), g), expected)));
+  CHECK(reference::check("adamw_formula_vs_optimizer",
+                         largest_difference(one_step(optim::adamw(1e-2, 0.9, 0.999, 1e-8, 0.1), g), expected)));
 }
 
 TEST_CASE("decay in the gradient is not decay in the weight") {
@@ -100,7 +103,9 @@ TEST_CASE("decay in the gradient is not decay in the weight") {
   const std::vector<numbers> theta0 = parameters();
   for (std::size_t i = 0; i < with_l2.size(); ++i)
     for (std::size_t j = 0; j < with_l2[i].size(); ++j) with_l2[i][j] += 0.1f * theta0[i][j];
-  CHECK(reference::check("adam_l2_vs_adamw", largest_difference(one_step(optim::adam(1e-2), with_l2), one_step(optim::adamw(1e-2, 0.9, 0.999, 1e-8, 0.1), gradients()))));
+  CHECK(reference::check("adam_l2_vs_adamw",
+                         largest_difference(one_step(optim::adam(1e-2), with_l2),
+                                            one_step(optim::adamw(1e-2, 0.9, 0.999, 1e-8, 0.1), gradients()))));
 }
 
 TEST_CASE("a schedule sees steps from 0: nothing moves while the rate is 0, not even by decay") {
@@ -125,14 +130,17 @@ TEST_CASE("state costs what the reference says, a byte of parameters") {
   CHECK(reference::check("state_ratio_sgd", state_ratio<three_arrays>(optim::sgd(0.1), count)));
   CHECK(reference::check("state_ratio_sgd+momentum", state_ratio<three_arrays>(optim::sgd(0.1, 0.9), count)));
   CHECK(reference::check("state_ratio_adamw", state_ratio<three_arrays>(optim::adamw(1e-3), count)));
-  CHECK(reference::check("adam_state_ratio_toy", state_ratio<layer<shape<1024, 512>, shape<512>>>(optim::adam(1e-3), 1024 * 512 + 512)));
+  CHECK(reference::check("adam_state_ratio_toy",
+                         state_ratio<layer<shape<1024, 512>, shape<512>>>(optim::adam(1e-3), 1024 * 512 + 512)));
 }
 
 TEST_CASE("state is cut as its parameter is") {
   using eight = mesh<axis<"data", 8>>;
-  using cut = decltype(optim::scale_by_adam_t::state<layer<shape<1024, 256>, shape<256>, P<"data">>, nn::param>{}.mu.arrays.w);
+  using cut =
+      decltype(optim::scale_by_adam_t::state<layer<shape<1024, 256>, shape<256>, P<"data">>, nn::param>{}.mu.arrays.w);
   using whole = decltype(optim::scale_by_adam_t::state<layer<shape<1024, 256>, shape<256>>, nn::param>{}.mu.arrays.w);
-  CHECK(reference::check("replicated_and_sharded_mu_bytes",
-                         std::vector<std::int64_t>{local_block(transform::variable_type<whole, eight>, eight::value).bytes(),
-                                                   local_block(transform::variable_type<cut, eight>, eight::value).bytes()}));
+  CHECK(reference::check(
+      "replicated_and_sharded_mu_bytes",
+      std::vector<std::int64_t>{local_block(transform::variable_type<whole, eight>, eight::value).bytes(),
+                                local_block(transform::variable_type<cut, eight>, eight::value).bytes()}));
 }

@@ -43,7 +43,8 @@ TEST_CASE("warmup_cosine_decay_schedule has the reference values, on the host an
 
 TEST_CASE("host and trace agree to the rounding of one cosine at every step") {
   const auto schedule = optim::warmup_cosine_decay_schedule(1e-4, 2e-3, 7, 40, 3e-4);
-  for (std::int64_t t = 0; t < 60; ++t) CHECK(traced(schedule, t) == Approx(schedule(t)).epsilon(4 * std::numeric_limits<float>::epsilon()));
+  for (std::int64_t t = 0; t < 60; ++t)
+    CHECK(traced(schedule, t) == Approx(schedule(t)).epsilon(4 * std::numeric_limits<float>::epsilon()));
   CHECK(schedule(0) == Approx(1e-4f));
   CHECK(schedule(7) == 2e-3f);
   CHECK(schedule(40) == Approx(3e-4f));
@@ -66,7 +67,8 @@ TEST_CASE("bad arguments of a schedule are refused with name, value and range") 
   };
   CHECK_THAT(refusal(0, 1, 0, 10, 0), Catch::Contains("warmup_steps is 0") && Catch::Contains("at least 1"));
   CHECK_THAT(refusal(0, 1, -3, 10, 0), Catch::Contains("warmup_steps is -3"));
-  CHECK_THAT(refusal(0, 1, 10, 10, 0), Catch::Contains("decay_steps is 10") && Catch::Contains("more than warmup_steps, 10"));
+  CHECK_THAT(refusal(0, 1, 10, 10, 0),
+             Catch::Contains("decay_steps is 10") && Catch::Contains("more than warmup_steps, 10"));
   CHECK_THAT(refusal(0, 1, 10, 0, 0), Catch::Contains("decay_steps is 0"));
   CHECK_THAT(refusal(0, 0, 1, 10, 0), Catch::Contains("peak_value is 0") && Catch::Contains("not 0"));
   CHECK_THAT(refusal(0, nan, 1, 10, 0), Catch::Contains("peak_value is") && Catch::Contains("nan"));

@@ -64,7 +64,8 @@ class optimiser {
     const optim::values current = optim::values_of(p);
     optim::values updates = optim::values_of(grads);
     std::as_const(t).update(updates, current, s);
-    for (std::size_t i = 0; i < updates.size(); ++i) g.outputs.push_back({updates[i].id, -1}), g.outputs.push_back({(current[i] + updates[i]).id, -1});
+    for (std::size_t i = 0; i < updates.size(); ++i)
+      g.outputs.push_back({updates[i].id, -1}), g.outputs.push_back({(current[i] + updates[i]).id, -1});
     for (const graph::value& v : optim::values_of(s)) g.outputs.push_back({v.id, -1});
 
     std::vector<std::vector<std::byte>> inputs;
@@ -78,7 +79,8 @@ class optimiser {
     inputs.insert(inputs.end(), state_.begin(), state_.end());
     const auto outputs = runtime::evaluate(g, inputs);
     std::vector<numbers> result;
-    for (std::size_t i = 0; i < params.size(); ++i) result.push_back(numbers_of(outputs[2 * i])), params[i] = numbers_of(outputs[2 * i + 1]);
+    for (std::size_t i = 0; i < params.size(); ++i)
+      result.push_back(numbers_of(outputs[2 * i])), params[i] = numbers_of(outputs[2 * i + 1]);
     state_.assign(outputs.begin() + static_cast<std::ptrdiff_t>(2 * params.size()), outputs.end());
     return result;
   }

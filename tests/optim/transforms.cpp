@@ -45,11 +45,13 @@ float norm_of(const std::vector<numbers>& gradients) {
 }  // namespace
 
 TEST_CASE("the global norm has the reference value") {
-  CHECK(reference::check("global_norm_before_clip", norm_of<reference_layer, mesh<>>({numbers(6, 10), numbers(3, -5)})));
+  CHECK(
+      reference::check("global_norm_before_clip", norm_of<reference_layer, mesh<>>({numbers(6, 10), numbers(3, -5)})));
 }
 
 TEST_CASE("three steps of clipping and AdamW have the reference values") {
-  auto optimiser = start<reference_layer>(optim::chain(optim::clip_by_global_norm(1.0), optim::adamw(1e-3, 0.9, 0.999, 1e-8, 1e-4)));
+  auto optimiser =
+      start<reference_layer>(optim::chain(optim::clip_by_global_norm(1.0), optim::adamw(1e-3, 0.9, 0.999, 1e-8, 1e-4)));
   std::vector<numbers> params{{0, 1, 2, 3, 4, 5}, {1, 1, 1}};
   for (float scale : {1.0f, 0.01f, 1.0f}) optimiser.step(params, {numbers(6, 10 * scale), numbers(3, -5 * scale)});
   const numbers& w = params[0];
@@ -89,7 +91,8 @@ TEST_CASE("on data=8 and data=2,model=4 clipping and AdamW give the one-device b
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i % 7) - 3;
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i) - 2;
   const auto run = [&]<class Ws, class Bs, class Mesh>(Ws, Bs, Mesh) {
-    auto optimiser = start<layer<Ws, Bs, shape<64, 8>, shape<8>>, Mesh>(optim::chain(optim::clip_by_global_norm(1.0), optim::adamw(1e-2)));
+    auto optimiser = start<layer<Ws, Bs, shape<64, 8>, shape<8>>, Mesh>(
+        optim::chain(optim::clip_by_global_norm(1.0), optim::adamw(1e-2)));
     std::vector<numbers> params{b, b};
     params[0] = w;
     for (int i = 0; i < 3; ++i) optimiser.step(params, {w, b});
@@ -109,8 +112,10 @@ TEST_CASE("hyperparameters outside their range are refused with name, value and 
   CHECK_THAT(message_of([] { optim::adam(1e-3, 0.9, -0.5); }), Catch::Contains("b2 is -0.5"));
   CHECK_THAT(message_of([] { optim::adamw(1e-3, 0.9, 0.999, 1e-8, -1); }), Catch::Contains("weight_decay is -1"));
   CHECK_THAT(message_of([] { optim::sgd(0.1, 1.5); }), Catch::Contains("momentum is 1.5"));
-  CHECK_THAT(message_of([] { optim::sgd(std::numeric_limits<double>::quiet_NaN()); }), Catch::Contains("learning_rate is"));
-  CHECK_THAT(message_of([] { optim::clip_by_global_norm(-2); }), Catch::Contains("max_norm is -2") && Catch::Contains("more than 0"));
+  CHECK_THAT(message_of([] { optim::sgd(std::numeric_limits<double>::quiet_NaN()); }),
+             Catch::Contains("learning_rate is"));
+  CHECK_THAT(message_of([] { optim::clip_by_global_norm(-2); }),
+             Catch::Contains("max_norm is -2") && Catch::Contains("more than 0"));
   CHECK_THROWS_AS(optim::clip_by_global_norm(0), value_error);
   CHECK_THROWS_AS(optim::clip_by_global_norm(std::numeric_limits<double>::quiet_NaN()), value_error);
 }

@@ -24,7 +24,8 @@ struct question {
 
   std::vector<std::vector<double>> ask() const {
     std::vector<bytes> inputs;
-    for (std::size_t p = 0; p < numbers.size(); ++p) inputs.push_back(to_bytes(numbers[p], g.type(g.parameters[p]).type));
+    for (std::size_t p = 0; p < numbers.size(); ++p)
+      inputs.push_back(to_bytes(numbers[p], g.type(g.parameters[p]).type));
     std::vector<std::vector<double>> outputs;
     for (const bytes& out : runtime::evaluate(g, inputs)) outputs.push_back(to_numbers(out, dtype::f64));
     return outputs;
@@ -56,10 +57,12 @@ struct question {
 void draw_parameters(question& q, const op_case& c, unsigned seed) {
   std::mt19937 bits(seed);
   for (std::size_t p = 0; p < q.g.parameters.size(); ++p)
-    q.numbers.push_back(draw(p < c.inputs.size() ? c.inputs[p] : input{{}, -1, 1}, q.g.type(q.g.parameters[p]).size(), bits));
+    q.numbers.push_back(
+        draw(p < c.inputs.size() ? c.inputs[p] : input{{}, -1, 1}, q.g.type(q.g.parameters[p]).size(), bits));
 }
 
-/// Distinct numbers without ties, wherever a case asks for whole ones: an extremum has no derivative where two are equal.
+/// Distinct numbers without ties, wherever a case asks for whole ones: an extremum has no derivative where two are
+/// equal.
 void make_distinct(op_case& c) {
   for (input& i : c.inputs)
     if (is_floating(i.type)) i.whole = false;
@@ -107,7 +110,8 @@ void check_gradients(question q) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     REQUIRE(found[i + 1].size() == expected[i].size());
     for (std::size_t j = 0; j < expected[i].size(); ++j) {
-      INFO("operand " << i << ", element " << j << ": gradient " << found[i + 1][j] << ", difference " << expected[i][j]);
+      INFO("operand " << i << ", element " << j << ": gradient " << found[i + 1][j] << ", difference "
+                      << expected[i][j]);
       CHECK(std::abs(found[i + 1][j] - expected[i][j]) <= tolerance * scale);
     }
   }
@@ -124,7 +128,8 @@ void check_all(std::vector<op_case> cases) {
 }
 
 /// The gradient of sum(f(x)) of a scalar operation at one place.
-std::vector<double> gradient_at(const std::function<value(std::span<const value>)>& f, std::vector<std::vector<double>> x) {
+std::vector<double> gradient_at(const std::function<value(std::span<const value>)>& f,
+                                std::vector<std::vector<double>> x) {
   question q;
   std::vector<aval> types;
   for (const auto& part : x) types.push_back(array_type(dtype::f64, {static_cast<std::int64_t>(part.size())}));
@@ -144,7 +149,9 @@ const double infinity = std::numeric_limits<double>::infinity();
 }  // namespace
 
 TEST_CASE("gradients of unary operations agree with differences") { check_all(unary_cases(2)); }
-TEST_CASE("gradients of binary operations agree with differences for every pattern of broadcasting") { check_all(binary_cases(2)); }
+TEST_CASE("gradients of binary operations agree with differences for every pattern of broadcasting") {
+  check_all(binary_cases(2));
+}
 TEST_CASE("gradients of choices and conversions agree with differences") { check_all(choice_cases(2)); }
 TEST_CASE("gradients of reductions agree with differences over any dimensions") { check_all(reduce_cases(2)); }
 TEST_CASE("gradients of contractions agree with differences") { check_all(dot_cases(2)); }
@@ -152,15 +159,21 @@ TEST_CASE("gradients of movements agree with differences") { check_all(movement_
 TEST_CASE("gradients of softmax and log_softmax agree with differences") { check_all(softmax_cases(2)); }
 
 TEST_CASE("a gradient through float32 is that of float64 rounded") {
-  const auto f = [](std::span<const value> x) { return graph::convert(graph::unary(op::square, graph::convert(x[0], dtype::f32)), dtype::f64); };
+  const auto f = [](std::span<const value> x) {
+    return graph::convert(graph::unary(op::square, graph::convert(x[0], dtype::f32)), dtype::f64);
+  };
   CHECK(gradient_at(f, {{1.5, 3}}) == std::vector<double>{3, 6});
-  const auto narrow = [](std::span<const value> x) { return graph::convert(graph::convert(x[0] * 0.1, dtype::f32), dtype::f64); };
+  const auto narrow = [](std::span<const value> x) {
+    return graph::convert(graph::convert(x[0] * 0.1, dtype::f32), dtype::f64);
+  };
   const std::vector<double> g = gradient_at(narrow, {{2.0}});
   CHECK(std::abs(g[0] - 0.1) < 1e-16);
 }
 
 TEST_CASE("nothing flows through integers, comparisons and stop_gradient") {
-  const auto through_int = [](std::span<const value> x) { return graph::convert(graph::convert(x[0], dtype::i32), dtype::f64); };
+  const auto through_int = [](std::span<const value> x) {
+    return graph::convert(graph::convert(x[0], dtype::i32), dtype::f64);
+  };
   CHECK(gradient_at(through_int, {{1.5, 2.5}}) == std::vector<double>{0, 0});
   const auto stopped = [](std::span<const value> x) { return graph::unary(op::stop_gradient, x[0]) * x[0]; };
   CHECK(gradient_at(stopped, {{1.5, 2.5}}) == std::vector<double>{1.5, 2.5});
@@ -168,7 +181,9 @@ TEST_CASE("nothing flows through integers, comparisons and stop_gradient") {
 
 TEST_CASE("gradients at corners are shared or zero, never NaN") {
   const auto unary = [](op code) { return [code](std::span<const value> x) { return graph::unary(code, x[0]); }; };
-  const auto binary = [](op code) { return [code](std::span<const value> x) { return graph::binary(code, x[0], x[1]); }; };
+  const auto binary = [](op code) {
+    return [code](std::span<const value> x) { return graph::binary(code, x[0], x[1]); };
+  };
   CHECK(gradient_at(unary(op::relu), {{-1, 0, 2}}) == std::vector<double>{0, 0, 1});
   CHECK(gradient_at(unary(op::abs), {{-1, 0, 2}}) == std::vector<double>{-1, 0, 1});
   CHECK(gradient_at(binary(op::max), {{1, 2, 3}, {1, 3, 2}}) == std::vector<double>{0.5, 0, 1, 0.5, 1, 0});

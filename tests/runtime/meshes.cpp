@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any mesh and any legal sharding give the one-device answer, forward and backward: every operation, then random programs.
+// Any mesh and any legal sharding give the one-device answer, forward and backward: every operation, then random
+// programs.
 #include "support.hpp"
 
 #include <catch2/catch.hpp>
@@ -26,7 +27,8 @@ struct program {
 };
 
 /// How far two answers may be apart, relative to the largest number of the array; 0 asks for the same bits.
-void check_equal(const program& p, const std::vector<bytes>& found, const std::vector<bytes>& expected, double tolerance) {
+void check_equal(const program& p, const std::vector<bytes>& found, const std::vector<bytes>& expected,
+                 double tolerance) {
   REQUIRE(found.size() == expected.size());
   for (std::size_t o = 0; o < found.size(); ++o) {
     if (found[o] == expected[o]) continue;
@@ -39,7 +41,8 @@ void check_equal(const program& p, const std::vector<bytes>& found, const std::v
       largest = std::max(largest, std::abs(b[i]));
       apart = std::isfinite(a[i]) ? std::max(apart, std::abs(a[i] - b[i])) : std::numeric_limits<double>::infinity();
     }
-    INFO("output " << o << " of type " << text_of(p.g.type(p.g.outputs[o].node), p.g.mesh) << " is off by " << apart << " of " << largest);
+    INFO("output " << o << " of type " << text_of(p.g.type(p.g.outputs[o].node), p.g.mesh) << " is off by " << apart
+                   << " of " << largest);
     CHECK(apart <= tolerance * largest);
   }
 }
@@ -69,11 +72,13 @@ void fill(program& p, const op_case& c) {
   std::mt19937 bits(3);
   for (std::size_t i = 0; i < p.g.parameters.size(); ++i) {
     const aval& type = p.g.type(p.g.parameters[i]);
-    p.inputs.push_back(to_bytes(draw(i < c.inputs.size() ? c.inputs[i] : input{{}, 1, 4, true}, type.size(), bits), type.type));
+    p.inputs.push_back(
+        to_bytes(draw(i < c.inputs.size() ? c.inputs[i] : input{{}, 1, 4, true}, type.size(), bits), type.type));
   }
 }
 
-/// Every choice of one spec an operand and, where the operation takes one, one spec for the result; at most `limit` of them, evenly.
+/// Every choice of one spec an operand and, where the operation takes one, one spec for the result; at most `limit` of
+/// them, evenly.
 int check_specs(const op_case& c, const mesh_value& mesh, dtype floating, std::size_t limit) {
   std::vector<std::vector<aval>> choices;
   for (const input& i : c.inputs) choices.push_back(all_specs(type_of(i, floating), mesh));
@@ -88,7 +93,8 @@ int check_specs(const op_case& c, const mesh_value& mesh, dtype floating, std::s
   }
   std::size_t all = 1;
   for (const auto& list : choices) all *= list.size();
-  const std::size_t stride = std::max<std::size_t>(1, all / limit) | 1U;  // odd, so that every spec of every operand is met
+  const std::size_t stride =
+      std::max<std::size_t>(1, all / limit) | 1U;  // odd, so that every spec of every operand is met
   int legal = 0;
   for (std::size_t number = 0; number < all; number += stride) {
     program p;
@@ -131,12 +137,18 @@ void check_meshes(const std::vector<op_case>& cases, std::size_t limit) {
 TEST_CASE("unary operations give the one-device answer on every mesh") { check_meshes(unary_cases(8), 40); }
 TEST_CASE("binary operations give the one-device answer on every mesh") { check_meshes(binary_cases(8), 60); }
 TEST_CASE("choices and conversions give the one-device answer on every mesh") { check_meshes(choice_cases(8), 150); }
-TEST_CASE("reductions give the one-device answer on every mesh, however the result is cut") { check_meshes(reduce_cases(8), 24); }
+TEST_CASE("reductions give the one-device answer on every mesh, however the result is cut") {
+  check_meshes(reduce_cases(8), 24);
+}
 TEST_CASE("contractions give the one-device answer on every mesh, however operands and result are cut") {
   check_meshes(dot_cases(8), 250);
 }
-TEST_CASE("movements give the one-device answer on every mesh, from any sharding to any") { check_meshes(movement_cases(8), 400); }
-TEST_CASE("softmax gives the one-device answer on every mesh, also along a cut dimension") { check_meshes(softmax_cases(8), 60); }
+TEST_CASE("movements give the one-device answer on every mesh, from any sharding to any") {
+  check_meshes(movement_cases(8), 400);
+}
+TEST_CASE("softmax gives the one-device answer on every mesh, also along a cut dimension") {
+  check_meshes(softmax_cases(8), 60);
+}
 
 namespace {
 
@@ -177,27 +189,37 @@ class program_writer {
 
   void add_parameter() {
     const std::int64_t extents[] = {8, 16};
-    values_.push_back({&made_.g, made_.g.add_parameter(random_spec(array_type(dtype::f64, {extents[pick(2)], extents[pick(2)]})))});
+    values_.push_back(
+        {&made_.g, made_.g.add_parameter(random_spec(array_type(dtype::f64, {extents[pick(2)], extents[pick(2)]})))});
   }
 
   /// Sums of many terms are brought back to where functions are curved.
   value bounded(value v) {
     const op code = made_.g.at(v.id).code;
-    return code == op::dot || code == op::reduce_sum || code == op::mul || code == op::add || code == op::sub ? graph::unary(op::tanh, v) : v;
+    return code == op::dot || code == op::reduce_sum || code == op::mul || code == op::add || code == op::sub
+               ? graph::unary(op::tanh, v)
+               : v;
   }
 
   value next() {
     switch (pick(10)) {
       case 0:
-      case 1: return unary();
+      case 1:
+        return unary();
       case 2:
-      case 3: return binary();
-      case 4: return reduction();
+      case 3:
+        return binary();
+      case 4:
+        return reduction();
       case 5:
-      case 6: return product();
-      case 7: return movement();
-      case 8: return choice();
-      default: return rows();
+      case 6:
+        return product();
+      case 7:
+        return movement();
+      case 8:
+        return choice();
+      default:
+        return rows();
     }
   }
 
@@ -231,7 +253,8 @@ class program_writer {
     const int left = static_cast<int>(pick(2));
     const int right = static_cast<int>(pick(2));
     const sharding::dot_dims dims{sharding::dim_append(0, left), sharding::dim_append(0, right), 0, 0};
-    if (pick(3) == 0) return graph::dot(a, b, dims, graph::expect(sharding::dot_general(a.type(), b.type(), dims, nullptr, a.mesh())));
+    if (pick(3) == 0)
+      return graph::dot(a, b, dims, graph::expect(sharding::dot_general(a.type(), b.type(), dims, nullptr, a.mesh())));
     const spec_value spec = random_spec_of(sharding::dot_result(a.type(), b.type(), dims));
     return graph::dot(a, b, dims, graph::expect(sharding::dot_general(a.type(), b.type(), dims, &spec, a.mesh())));
   }
@@ -240,17 +263,22 @@ class program_writer {
     const value v = floats(2);
     const std::int64_t size = v.type().size();
     switch (pick(4)) {
-      case 0: return graph::transpose(v, sharding::dim_append(sharding::dim_append(0, 1), 0));
-      case 1: return graph::reshard(v, random_spec(v.type()));
+      case 0:
+        return graph::transpose(v, sharding::dim_append(sharding::dim_append(0, 1), 0));
+      case 1:
+        return graph::reshard(v, random_spec(v.type()));
       case 2: {
         const aval type = array_type(dtype::f64, {size / 8, 8});
         const spec_value spec = random_spec_of(type);
-        return ops::write_reshape(std::array{v}, graph::expect(sharding::reshape(v.type(), type, pick(2) == 0 ? &spec : nullptr, v.mesh())));
+        return ops::write_reshape(
+            std::array{v}, graph::expect(sharding::reshape(v.type(), type, pick(2) == 0 ? &spec : nullptr, v.mesh())));
       }
       default: {
         const value row = any();
         const std::int64_t columns = row.type().rank == 0 ? 8 : row.type().dims[row.type().rank - 1].extent;
-        return ops::write_broadcast(std::array{row}, graph::expect(sharding::broadcast_to(row.type(), array_type(dtype::f64, {16, columns}), nullptr, row.mesh())));
+        return ops::write_broadcast(
+            std::array{row}, graph::expect(sharding::broadcast_to(row.type(), array_type(dtype::f64, {16, columns}),
+                                                                  nullptr, row.mesh())));
       }
     }
   }
@@ -264,9 +292,12 @@ class program_writer {
   value rows() {
     const value v = floats(2);
     switch (pick(3)) {
-      case 0: return ops::write_softmax<op::softmax, -1>(std::array{v}, v.type());
-      case 1: return ops::write_softmax<op::log_softmax, -1>(std::array{v}, v.type()) * 0.1;
-      default: return ops::write_softmax<op::softmax, 0>(std::array{v}, v.type());
+      case 0:
+        return ops::write_softmax<op::softmax, -1>(std::array{v}, v.type());
+      case 1:
+        return ops::write_softmax<op::log_softmax, -1>(std::array{v}, v.type()) * 0.1;
+      default:
+        return ops::write_softmax<op::softmax, 0>(std::array{v}, v.type());
     }
   }
 
@@ -284,7 +315,8 @@ class program_writer {
       const value v = values_[values_.size() - 1 - pick(values_.size() / 2)];
       made_.g.outputs.push_back({graph::reshard(v, random_spec(v.type())).id, -1});
     }
-    for (int p : made_.g.parameters) made_.inputs.push_back(to_bytes(draw(input{{}, -1, 1}, made_.g.type(p).size(), bits_), dtype::f64));
+    for (int p : made_.g.parameters)
+      made_.inputs.push_back(to_bytes(draw(input{{}, -1, 1}, made_.g.type(p).size(), bits_), dtype::f64));
   }
 
   std::mt19937 bits_;

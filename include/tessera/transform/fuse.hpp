@@ -120,7 +120,10 @@ constexpr int unit_to_join(const graph::graph& g, const fusion& f, int id, const
   const auto add = [&](int number) {
     for (int c = 0; c < count; ++c)
       if (candidates[c] == number) return;
-    if (number >= 0 && fits_into(g, f, id, number)) candidates[count++] = number;
+    if (number < 0 || !fits_into(g, f, id, number)) return;
+    int place = count++;
+    for (; place > 0 && candidates[place - 1] < number; --place) candidates[place] = candidates[place - 1];
+    candidates[place] = number;
   };
   for (int k = 0; k < g.at(id).operand_count(); ++k) {
     const int awaited = awaited_node(g, g.at(id).operands[k]);
@@ -128,7 +131,6 @@ constexpr int unit_to_join(const graph::graph& g, const fusion& f, int id, const
     add(last_reader[static_cast<std::size_t>(awaited)]);
   }
   add(static_cast<int>(f.units.size()) - 1);
-  std::sort(candidates, candidates + count, [](int a, int b) { return a > b; });
   for (int c = 0; c < count; ++c)
     if (can_join(g, f, id, candidates[c])) return candidates[c];
   return -1;
