@@ -32,3 +32,9 @@ TEST_CASE("A spec reads in a type as its axes") {
   static_assert(std::same_as<decltype(ts::out_sharding<P<"data">>)::spec, P<"data">>);
   SUCCEED();
 }
+
+TEST_CASE("One dimension may be cut by every axis a mesh can have") {
+  using all = P<axes<"a", "b", "c", "d", "e", "f", "g", "h">>;
+  static_assert(std::same_as<all, ts::partition_spec<ts::cut<"a", "b", "c", "d", "e", "f", "g", "h">>>);
+  SUCCEED();
+}

@@ -18,7 +18,7 @@ inline constexpr none_t none{};
 
 /// What a user may write for one dimension: an axis name, `axes<...>` or `none`.
 struct spec_entry {
-  static constexpr int max_names = 4;
+  static constexpr int max_names = max_mesh_axes;
 
   char names[max_names][max_axis_name + 1]{};
   std::size_t lengths[max_names]{};
@@ -39,9 +39,10 @@ struct spec_entry {
 /// Several axes on one dimension, major first: `P<axes<"data", "model">>`.
 template <text... Names>
 inline constexpr spec_entry axes = [] {
-  static_assert(sizeof...(Names) <= spec_entry::max_names);
+  constexpr int count = sizeof...(Names);
   spec_entry entry;
-  (entry.add(Names.chars, Names.length), ...);
+  if constexpr (count <= spec_entry::max_names) (entry.add(Names.chars, Names.length), ...);
+  else diagnose(report<message::mesh_axis_count, [] { return text_buffer{} << count << " axes on one dimension"; }>);
   return entry;
 }();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that keep every value and change where it stands: reshape, transpose, broadcast_to, expand_dims, squeeze.
+// Operations that keep every value and change where it stands: reshape, transpose, broadcast_to.
 #pragma once
 
 #include <tessera/ops/apply.hpp>
