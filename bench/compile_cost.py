@@ -5,6 +5,9 @@
 compile.fashion.seconds      user time of the example's three files together
 compile.fashion.mib          largest peak memory of one of them
 compile.types_only.seconds   user time of a file that includes types.hpp and asserts a spec (least of three)
+compile.headers.seconds      user time of a file that only includes tessera.hpp
+compile.layers.<n>.seconds   user time of a residual model of n layers with its Adam step, and
+compile.layers.<n>.trace     the same without kernels: traced, lowered, asserted on
 """
 import json
 import os
@@ -50,6 +53,21 @@ def main():
     compiler = compile_command(entries[0])[0]
     command = [compiler, "-std=c++20", "-O3", "-I" + os.path.join(root, "include"), "-c", source, "-o", os.devnull]
     print(f"compile.types_only.seconds={min(run(command, root)[0] for _ in range(3)):.2f}")
+    layers(root, fashion)
+
+
+def layers(root, fashion):
+    """How compile time grows with depth, with the flags of the example."""
+    if not fashion:
+        return
+    command = compile_command(fashion[0])
+    command[command.index("-c") + 1] = os.path.join(root, "bench", "compile", "layers.cpp")
+    headers = list(command)
+    headers[headers.index("-c") + 1] = os.path.join(root, "bench", "compile", "headers_only.cpp")
+    print(f"compile.headers.seconds={run(headers, root)[0]:.2f}")
+    for count in (2, 4, 8, 16, 32):
+        print(f"compile.layers.{count}.trace={run(command + [f'-DLAYERS={count}', '-DTRACE_ONLY'], root)[0]:.2f}")
+        print(f"compile.layers.{count}.seconds={run(command + [f'-DLAYERS={count}'], root)[0]:.2f}", flush=True)
 
 
 if __name__ == "__main__":
