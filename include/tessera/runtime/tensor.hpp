@@ -34,10 +34,15 @@ class tensor {
   const runtime::storage_ptr& data() const { return data_; }
   runtime::storage_ptr& data() { return data_; }
 
-  /// All elements, row-major.
-  std::vector<element_type> to_vector() const {
+  /// Writes all elements, row-major, to memory for that many.
+  void copy_to(element_type* host) const { runtime::copy_to_host(present(), host); }
+
+  /// All elements, row-major. (Of bool use copy_to: a vector of bool has no array.)
+  std::vector<element_type> to_vector() const
+    requires(D != dtype::bool_)
+  {
     std::vector<element_type> host(static_cast<std::size_t>(type.size()));
-    runtime::copy_to_host(present(), host.data());
+    copy_to(host.data());
     return host;
   }
 
@@ -77,14 +82,34 @@ concept HostSpan = requires(const T& x) {
 template <class T>
 using host_element = std::remove_cvref_t<decltype(*std::declval<const T&>().data())>;
 
+/// A host array that knows its extents and strides has those of the tensor, row-major; else shape_error.
+template <class Shape, class Host>
+void check_extents(const Host& host, std::string_view wanted) {
+  if constexpr (requires { host.shape(), host.strides(); }) {
+    bool fits = host.shape().size() == Shape::extents.size();
+    std::int64_t stride = 1;
+    for (std::size_t d = Shape::extents.size(); fits && d-- > 0;) {
+      const auto extent = static_cast<std::int64_t>(host.shape()[d]);
+      fits = extent == Shape::extents[d] && (extent == 1 || static_cast<std::int64_t>(host.strides()[d]) == stride);
+      stride *= extent;
+    }
+    if (fits) return;
+    std::string found;
+    for (const auto extent : host.shape()) found += (found.empty() ? "" : ",") + std::to_string(extent);
+    throw shape_error("device_put: the host array has extents [" + found + "], or is not row-major; it must be " + std::string(wanted));
+  }
+}
+
 /// A host array cut up over a mesh: `device_put<shape<32, 64>, P<"data">, cluster>(span)`. Elements are row-major, of a
-/// dtype's C++ type, exactly as many as the shape has; else shape_error. Source: jax.device_put.
+/// dtype's C++ type, exactly as many as the shape has (and, if the array knows them, in the same extents); else shape_error.
+/// Source: jax.device_put.
 template <class Shape, class Spec, class Mesh, HostSpan Host>
 auto device_put(const Host& host) {
   using result = tensor<dtype_of<host_element<Host>>, Shape, Spec, Mesh>;
   if (static_cast<std::int64_t>(host.size()) != Shape::size)
     throw shape_error("device_put: the host array has " + std::to_string(host.size()) + " elements, " +
                       std::string(type_text<result>()) + " has " + std::to_string(Shape::size));
+  check_extents<Shape>(host, type_text<result>());
   runtime::storage_ptr data = runtime::make_storage(result::type, Mesh::value);
   runtime::copy_from_host(*data, host.data());
   return result(std::move(data));
