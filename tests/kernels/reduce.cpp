@@ -199,7 +199,7 @@ TEST_CASE("reduce gives the same bits on 1, 2 and 4 threads, at any alignment, f
   }
 }
 
-TEMPLATE_TEST_CASE("add_shards combines shards in order, also in place", "", float, double, std::int32_t, std::uint32_t,
+TEMPLATE_TEST_CASE("add_shards combines shards half by half, also in place", "", float, double, std::int32_t, std::uint32_t,
                    bool) {
   for (const reduce_kind kind : kinds) {
     if (std::is_same_v<TestType, bool> && kind == reduce_kind::sum) continue;
@@ -222,6 +222,23 @@ TEMPLATE_TEST_CASE("add_shards combines shards in order, also in place", "", flo
           REQUIRE(same_bits(arrays[0]->data(), expected.data(), n));
         }
   }
+}
+
+TEST_CASE("sums of shards that hold whole blocks of rows have the bits of the sum of all rows") {
+  constexpr std::int64_t columns = 10;
+  for (const int shards : {1, 2, 4, 8, 16})
+    for (const std::int64_t rows : {32, 64, 96, 160}) {
+      std::vector<float> all(static_cast<std::size_t>(shards * rows * columns));
+      fill_random(all, 7U);
+      std::vector<float> whole(columns), parts(static_cast<std::size_t>(shards) * columns), total(columns);
+      kernels::reduce(reduce_kind::sum, all.data(), whole.data(), 1, shards * rows, columns, false);
+      kernels::reduce(reduce_kind::sum, all.data(), parts.data(), shards, rows, columns, false);
+      std::vector<const float*> in;
+      for (int s = 0; s < shards; ++s) in.push_back(parts.data() + s * columns);
+      kernels::add_shards(reduce_kind::sum, total.data(), in.data(), shards, columns, false);
+      INFO(shards << " shards of " << rows << " rows");
+      REQUIRE(same_bits(total.data(), whole.data(), columns));
+    }
 }
 
 TEST_CASE("reduce and add_shards refuse sums of bool, and add_shards no shards") {

@@ -52,14 +52,18 @@ void reduce(reduce_kind kind, const T* in, T* out, std::int64_t outer, std::int6
     }
 }
 
-/// out[i] = in[0][i] + ... + in[shards-1][i].  s: shards, i: n.
+/// in[first][i] + ... + in[last-1][i], the first half (rounded down) and the rest each by itself.
+template <class T>
+T combine_halves(reduce_kind kind, const T* const* in, std::int64_t i, int first, int last) {
+  if (last - first == 1) return in[first][i];
+  const int middle = first + (last - first) / 2;
+  return combine(kind, combine_halves(kind, in, i, first, middle), combine_halves(kind, in, i, middle, last));
+}
+
+/// out[i] = in[0][i] + ... + in[shards-1][i], half by half.  i: n.
 template <class T>
 void add_shards(reduce_kind kind, T* out, const T* const* in, int shards, std::int64_t n, bool = false) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    T total = in[0][i];
-    for (int s = 1; s < shards; ++s) total = combine(kind, total, in[s][i]);
-    out[i] = total;
-  }
+  for (std::int64_t i = 0; i < n; ++i) out[i] = combine_halves(kind, in, i, 0, shards);
 }
 
 /// The largest of x[0..n), NaN if any is NaN.

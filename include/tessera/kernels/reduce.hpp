@@ -154,6 +154,15 @@ void check_kind(const char* operation, reduce_kind kind) {
                       ": kind is sum for bool; it must be max (or) or min (and)");
 }
 
+/// load(first) op ... op load(first + count - 1), half by half: as combine_rows combines blocks of rows.
+template <class T, class Op, class Load>
+batch<T> combine_halves(const Op& op, int first, int count, const Load& load) {
+  if (count == 1) return load(first);
+  const int half = count / 2;
+  const batch<T> left = combine_halves<T>(op, first, half, load);
+  return op(left, combine_halves<T>(op, first + half, count - half, load));
+}
+
 /// Below this many elements a second thread costs more than it brings.
 inline constexpr std::int64_t worth_reducing_in_parallel = std::int64_t{1} << 15;
 
@@ -184,7 +193,11 @@ void reduce(reduce_kind kind, const T* in, T* out, std::int64_t outer, std::int6
   });
 }
 
-/// out[i] = in[0][i] op in[1][i] op ... op in[shards-1][i], in this order, for i < n: the body of an all-reduce.
+/// out[i] = in[0][i] op in[1][i] op ... op in[shards-1][i] for i < n: the body of an all-reduce.
+///
+/// Bits: the first half of the shards (rounded down) is combined, then the rest, then the two, and so on within each. So
+/// where a power of two of shards each hold the sum of as many whole blocks of 32 rows, `reduce` of all rows along an
+/// axis with inner > 1 gives the same bits.
 ///
 /// Types, NaN and wrapping as in reduce. `out` may be any of the inputs, but must not overlap one otherwise.
 /// Throws value_error if shards < 1.
@@ -203,9 +216,7 @@ void add_shards(reduce_kind kind, T* out, const T* const* in, int shards, std::i
         const auto load = [&](int s) {
           return detail::load_part(reinterpret_cast<const U*>(in[s]) + i, end - i, op.identity);
         };
-        detail::batch<U> total = load(0);
-        for (int s = 1; s < shards; ++s) total = op(total, load(s));
-        detail::store_part(reinterpret_cast<U*>(out) + i, end - i, total);
+        detail::store_part(reinterpret_cast<U*>(out) + i, end - i, detail::combine_halves<U>(op, 0, shards, load));
       }
     });
   });

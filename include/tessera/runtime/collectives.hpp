@@ -18,7 +18,7 @@ namespace tessera::runtime {
 inline constexpr std::int64_t max_group = 256;
 
 /// One collective over one pair of buffers: `Source(device)` is a device's operand block, `Target(device)` its result's.
-/// Sums are taken in the order of the axes, so they do not depend on threads.
+/// Sums are taken in an order that only the axes determine, so they do not depend on threads.
 template <class T, class Source, class Target>
 struct collective {
   const graph::step& s;
