@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// From units of nodes to steps over buffers: instruction lists, kernel sizes, how each array is read.
+#pragma once
+
+#include <tessera/graph/program.hpp>
+#include <tessera/transform/fuse.hpp>
+#include <tessera/transform/materialise.hpp>
+#include <tessera/transform/partition.hpp>
+
+#include <algorithm>
+
+namespace tessera::transform {
+
+/// The state of lowering: the program so far, and for each node its buffer.
+struct lowering {
+  const graph::graph& g;
+  const fusion& f;
+  graph::program out{};
+  graph::list<int> buffer_of{};     ///< by node
+  graph::list<int> needed_later{};  ///< by node: read outside its unit, or a result
+
+  constexpr lowering(const graph::graph& graph_in, const fusion& fusion_in) : g(graph_in), f(fusion_in) {
+    buffer_of.resize(g.nodes.size(), -1);
+    needed_later.resize(g.nodes.size(), 0);
+  }
+
+  constexpr int add_buffer(graph::space where, std::int64_t place, const aval& type) {
+    out.buffers.push_back({where, place, type.bytes(), type.type, type.varying});
+    return static_cast<int>(out.buffers.size()) - 1;
+  }
+
+  /// The buffer that holds node `id`, made when it is first asked for.
+  constexpr int buffer(int id) {
+    id = stored_node(g, id);
+    int& found = buffer_of[static_cast<std::size_t>(id)];
+    if (found >= 0) return found;
+    const graph::node& n = g.at(id);
+    if (n.code == op::constant) {
+      out.constants.push_back({n.value});
+      return found = add_buffer(graph::space::constant, static_cast<std::int64_t>(out.constants.size()) - 1, n.type);
+    }
+    return found = add_buffer(graph::space::temporary, 0, n.type);
+  }
+
+  constexpr void mark_needed() {
+    for (int i = 0; i < g.size(); ++i) {
+      const int here = f.unit_of[static_cast<std::size_t>(i)];
+      if (here < 0) continue;
+      for (int k = 0; k < g.at(i).operand_count(); ++k) {
+        const int read = awaited_node(g, g.at(i).operands[k]);
+        if (f.unit_of[static_cast<std::size_t>(read)] != here) needed_later[static_cast<std::size_t>(read)] = 1;
+      }
+    }
+    for (const graph::output& o : g.outputs) needed_later[static_cast<std::size_t>(o.node)] = 1;
+  }
+
+  /// Row-major strides in elements.
+  static constexpr void row_major(const aval& type, std::int64_t (&strides)[max_rank]) {
+    std::int64_t stride = 1;
+    for (int d = type.rank - 1; d >= 0; --d) {
+      strides[d] = stride;
+      stride *= type.dims[d].extent;
+    }
+  }
+
+  /// How node `id` is read by a kernel over `domain`: through broadcasts, transposes and slices down to memory.
+  constexpr graph::access access_of(int id, const aval& domain) {
+    int place[max_rank];
+    for (int d = 0; d < domain.rank; ++d)
+      place[d] = g.type(id).rank > 0 && g.type(id).dims[d].extent == domain.dims[d].extent ? d : -1;
+    graph::access a;
+    for (;; id = g.at(id).operands[0]) {
+      const graph::node& n = g.at(id);
+      if (n.code == op::broadcast) {
+        const aval& from = g.type(n.operands[0]);
+        for (int d = 0; d < domain.rank; ++d) {
+          int found = -1;
+          for (int j = 0; j < from.rank; ++j)
+            if (sharding::dim_at(n.attribute[0], j) == place[d] && from.dims[j].extent == n.type.dims[place[d]].extent) found = j;
+          place[d] = place[d] < 0 ? -1 : found;
+        }
+      } else if (n.code == op::transpose) {
+        for (int d = 0; d < domain.rank; ++d)
+          if (place[d] >= 0) place[d] = sharding::dim_at(n.attribute[0], place[d]);
+      } else if (n.code == op::local_slice) {
+        std::int64_t whole[max_rank]{};
+        row_major(g.type(n.operands[0]), whole);
+        const auto d = static_cast<int>(n.attribute[1]);
+        a.slice_axes = static_cast<axis_list>(n.attribute[0]);
+        a.slice_stride = whole[d] * n.type.dims[d].extent;
+      } else {
+        break;
+      }
+    }
+    std::int64_t strides[max_rank]{};
+    row_major(g.type(id), strides);
+    const bool counts = g.at(id).code == op::iota;
+    for (int d = 0; d < domain.rank; ++d) {
+      if (place[d] < 0) continue;
+      a.strides[d] = counts ? (place[d] == static_cast<int>(g.at(id).attribute[0]) ? 1 : 0) : strides[place[d]];
+    }
+    a.buffer = counts ? -1 : buffer(id);
+    return a;
+  }
+
+  /// Drops dimensions of extent 1 and joins neighbours that every access walks through as one.
+  constexpr int collapse(const aval& domain, std::int64_t (&extents)[max_rank], std::size_t first) {
+    int rank = 0;
+    for (int d = 0; d < domain.rank; ++d) {
+      if (domain.dims[d].extent == 1) continue;
+      bool joins = rank > 0;
+      for (std::size_t i = first; joins && i < out.accesses.size(); ++i)
+        joins = out.accesses[i].strides[rank - 1] == out.accesses[i].strides[d] * domain.dims[d].extent;
+      if (!joins) extents[rank++] = 1;
+      extents[rank - 1] *= domain.dims[d].extent;
+      for (std::size_t i = first; i < out.accesses.size(); ++i) out.accesses[i].strides[rank - 1] = out.accesses[i].strides[d];
+    }
+    for (std::size_t i = first; i < out.accesses.size(); ++i)
+      for (int d = rank; d < max_rank; ++d) out.accesses[i].strides[d] = 0;
+    return rank;
+  }
+
+  static constexpr graph::source_mode mode_of(const graph::access& a, int rank) {
+    const std::int64_t inner = rank > 0 ? a.strides[rank - 1] : 0;
+    if (a.buffer < 0) return inner == 0 ? graph::source_mode::count_repeated : graph::source_mode::count;
+    return inner == 0 ? graph::source_mode::repeated : inner == 1 ? graph::source_mode::contiguous : graph::source_mode::strided;
+  }
+
+  constexpr void put(int w) { out.words.push_back({w}); }
+
+  /// One fused step. Its instruction list is: lanes, counts of sources, instructions and results; a (dtype, mode) a
+  /// source; an (operation, dtype, operand dtype, three registers) an instruction; a (dtype, register) a result.
+  /// Registers number sources first, then instructions.
+  constexpr void fused_step(int number, const graph::list<int>& members) {
+    const aval& domain = g.type(members[0]);
+    graph::step s;
+    s.varying = domain.varying;
+    s.first = static_cast<int>(out.accesses.size());
+    graph::list<int> source_node;
+    graph::list<int> registers(static_cast<std::size_t>(3) * members.size(), -1);
+    graph::list<dtype> source_type;
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      const graph::node& n = g.at(members[m]);
+      for (int k = 0; k < n.operand_count(); ++k) {
+        const int operand = n.operands[k];
+        if (f.unit_of[static_cast<std::size_t>(operand)] == number) {
+          const auto made = std::find(members.begin(), members.end(), operand) - members.begin();
+          registers[3 * m + static_cast<std::size_t>(k)] = 1000 + static_cast<int>(made);
+          continue;
+        }
+        auto known = static_cast<std::size_t>(std::find(source_node.begin(), source_node.end(), operand) - source_node.begin());
+        if (known == source_node.size()) {
+          source_node.push_back(operand);
+          source_type.push_back(g.type(operand).type);
+          out.accesses.push_back(access_of(operand, domain));
+        }
+        registers[3 * m + static_cast<std::size_t>(k)] = static_cast<int>(known);
+      }
+      const bool counted = n.code != op::copy && n.code != op::convert && n.code != op::stop_gradient;
+      (about(n.code).transcendental ? s.transcendentals : s.flops) += counted ? n.type.size() : 0;
+    }
+    s.sources = static_cast<int>(source_node.size());
+    for (int id : members) {
+      if (!needed_later[static_cast<std::size_t>(id)]) continue;
+      out.accesses.push_back(access_of(id, domain));
+      ++s.results;
+    }
+    s.rank = collapse(domain, s.sizes, static_cast<std::size_t>(s.first));
+    s.code = write_code(members, registers, source_type, s, f.units[static_cast<std::size_t>(number)].lanes);
+    add_step(s);
+  }
+
+  /// Appends the instruction list, or finds the equal one that is already there.
+  constexpr int write_code(const graph::list<int>& members, const graph::list<int>& registers,
+                           const graph::list<dtype>& source_type, const graph::step& s, int lanes) {
+    const int first = static_cast<int>(out.words.size());
+    put(lanes), put(s.sources), put(static_cast<int>(members.size())), put(s.results);
+    for (int i = 0; i < s.sources; ++i) {
+      put(static_cast<int>(source_type[static_cast<std::size_t>(i)]));
+      put(static_cast<int>(mode_of(out.accesses[static_cast<std::size_t>(s.first + i)], s.rank)));
+    }
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      const graph::node& n = g.at(members[m]);
+      put(static_cast<int>(n.code)), put(static_cast<int>(n.type.type));
+      put(static_cast<int>(g.type(n.operands[n.code == op::select ? 1 : 0]).type));
+      for (std::size_t k = 0; k < 3; ++k) {
+        const int r = registers[3 * m + k];
+        put(r >= 1000 ? s.sources + r - 1000 : r);
+      }
+    }
+    for (std::size_t m = 0; m < members.size(); ++m)
+      if (needed_later[static_cast<std::size_t>(members[m])])
+        put(static_cast<int>(g.type(members[m]).type)), put(s.sources + static_cast<int>(m));
+    const int count = static_cast<int>(out.words.size()) - first;
+    for (std::size_t c = 0; c < out.codes.size(); ++c) {
+      bool equal = out.codes[c].count == count;
+      for (int i = 0; equal && i < count; ++i)
+        equal = out.words[static_cast<std::size_t>(out.codes[c].first + i)].value == out.words[static_cast<std::size_t>(first + i)].value;
+      if (!equal) continue;
+      out.words.resize(static_cast<std::size_t>(first));
+      return static_cast<int>(c);
+    }
+    out.codes.push_back({first, count});
+    return static_cast<int>(out.codes.size()) - 1;
+  }
+
+  /// Appends a step and counts the bytes it moves on a device.
+  constexpr void add_step(graph::step& s) {
+    for (int i = 0; i < s.sources + s.results; ++i)
+      if (const int b = out.accesses[static_cast<std::size_t>(s.first + i)].buffer; b >= 0)
+        s.bytes += out.buffers[static_cast<std::size_t>(b)].bytes;
+    out.steps.push_back(s);
+  }
+
+  constexpr graph::step plain_step(graph::step_kind kind, int id) {
+    graph::step s;
+    s.kind = kind;
+    s.varying = g.type(id).varying;
+    s.first = static_cast<int>(out.accesses.size());
+    const graph::node& n = g.at(id);
+    s.sources = n.operand_count();
+    s.results = 1;
+    for (int k = 0; k < s.sources; ++k) out.accesses.push_back({buffer(n.operands[k])});
+    out.accesses.push_back({buffer(id)});
+    return s;
+  }
+
+  static constexpr std::int64_t extent_of(const aval& type, sharding::dim_list dims) {
+    std::int64_t n = 1;
+    for (int i = 0; i < sharding::dim_count(dims); ++i) n *= type.dims[sharding::dim_at(dims, i)].extent;
+    return n;
+  }
+
+  constexpr void dot_step(int id) {
+    graph::step s = plain_step(graph::step_kind::dot, id);
+    const graph::node& n = g.at(id);
+    const sharding::dot_dims dims = graph::dot_dims_of(n);
+    const aval& lhs = g.type(n.operands[0]);
+    const aval& rhs = g.type(n.operands[1]);
+    s.sizes[0] = extent_of(lhs, sharding::free_dims(lhs.rank, dims.lhs_contracting, dims.lhs_batch));
+    s.sizes[1] = extent_of(rhs, sharding::free_dims(rhs.rank, dims.rhs_contracting, dims.rhs_batch));
+    s.sizes[2] = extent_of(lhs, dims.lhs_contracting);
+    s.sizes[3] = extent_of(lhs, dims.lhs_batch);
+    s.sizes[4] = layout_of(lhs.rank, dims.lhs_contracting, dims.lhs_batch).contracting_first;
+    const dot_operand_layout right = layout_of(rhs.rank, dims.rhs_contracting, dims.rhs_batch);
+    s.sizes[5] = !right.contracting_first && rhs.rank > sharding::dim_count(dims.rhs_batch) + sharding::dim_count(dims.rhs_contracting);
+    s.flops = 2 * s.sizes[0] * s.sizes[1] * s.sizes[2] * s.sizes[3];
+    add_step(s);
+  }
+
+  /// Extents before, of, and after a run of dimensions.
+  static constexpr void around(const aval& type, int first, int last, std::int64_t (&sizes)[max_rank], int at) {
+    sizes[at] = sizes[at + 1] = sizes[at + 2] = 1;
+    for (int d = 0; d < type.rank; ++d) sizes[at + (d < first ? 0 : d <= last ? 1 : 2)] *= type.dims[d].extent;
+  }
+
+  constexpr void reduce_step(int id) {
+    graph::step s = plain_step(graph::step_kind::reduce, id);
+    const graph::node& n = g.at(id);
+    int first = 0;
+    while (!(n.attribute[0] & (1U << first))) ++first;
+    int last = first;
+    while (n.attribute[0] & (1U << (last + 1))) ++last;
+    s.sizes[0] = static_cast<std::int64_t>(combine_of(n.code));
+    around(g.type(n.operands[0]), first, last, s.sizes, 1);
+    s.flops = g.type(n.operands[0]).size();
+    add_step(s);
+  }
+
+  constexpr void rows_step(int id, graph::step_kind kind, int flops_an_element) {
+    graph::step s = plain_step(kind, id);
+    const aval& type = g.type(id);
+    s.sizes[1] = type.dims[type.rank - 1].extent;
+    s.sizes[0] = s.sizes[1] == 0 ? 0 : type.size() / s.sizes[1];
+    s.flops = flops_an_element * type.size();
+    s.transcendentals = about(g.at(id).code).transcendental ? type.size() : 0;
+    add_step(s);
+  }
+
+  constexpr void check_step(int id) {
+    graph::step s;
+    s.kind = graph::step_kind::check_range;
+    s.varying = g.type(id).varying;
+    s.first = static_cast<int>(out.accesses.size());
+    s.sources = 1;
+    const graph::node& n = g.at(id);
+    s.sizes[0] = static_cast<std::int64_t>(n.attribute[0]);
+    s.sizes[1] = n.type.size();
+    s.rank = std::min(n.type.rank, 6);
+    graph::access block{buffer(n.operands[0])};
+    for (int d = 0; d < s.rank; ++d) {
+      block.strides[d] = n.type.dims[d].extent;
+      s.sizes[2 + d] = static_cast<std::int64_t>((n.attribute[1 + d / 2] >> (32 * (d % 2))) & 0xffffffffU);
+    }
+    out.accesses.push_back(block);
+    add_step(s);
+  }
+
+  constexpr void all_reduce_step(const graph::list<int>& members) {
+    graph::step s;
+    s.kind = graph::step_kind::all_reduce;
+    s.first = static_cast<int>(out.accesses.size());
+    s.sources = s.results = static_cast<int>(members.size());
+    const auto axes = static_cast<axis_set>(g.at(members[0]).attribute[0]);
+    for (int i = 0; i < g.mesh.rank; ++i)
+      if (axes & bit_of(i)) s.axes = axis_append(s.axes, i);
+    s.sizes[0] = static_cast<std::int64_t>(g.at(members[0]).attribute[1]);
+    for (int id : members) {
+      out.accesses.push_back({buffer(g.at(id).operands[0])});
+      s.bytes += g.type(id).bytes();
+    }
+    for (int id : members) out.accesses.push_back({buffer(id)});
+    out.steps.push_back(s);
+  }
+
+  constexpr void block_step(int id, graph::step_kind kind) {
+    graph::step s = plain_step(kind, id);
+    const graph::node& n = g.at(id);
+    s.axes = static_cast<axis_list>(n.attribute[0]);
+    const auto d = static_cast<int>(n.attribute[1]);
+    around(kind == graph::step_kind::all_gather ? g.type(n.operands[0]) : n.type, d, d, s.sizes, 0);
+    s.sizes[3] = static_cast<std::int64_t>(n.attribute[2]);
+    s.bytes = g.type(n.operands[0]).bytes();
+    out.steps.push_back(s);
+  }
+
+  constexpr void unit_step(int number, const graph::list<int>& members) {
+    const int id = members[0];
+    switch (g.at(id).code) {
+      case op::dot: return dot_step(id);
+      case op::reduce_sum:
+      case op::reduce_max:
+      case op::reduce_min: return reduce_step(id);
+      case op::softmax: return rows_step(id, graph::step_kind::softmax, 4);
+      case op::log_softmax: return rows_step(id, graph::step_kind::log_softmax, 4);
+      case op::softmax_grad: return rows_step(id, graph::step_kind::softmax_grad, 4);
+      case op::log_softmax_grad: return rows_step(id, graph::step_kind::log_softmax_grad, 3);
+      case op::check_range: return check_step(id);
+      case op::all_reduce: return all_reduce_step(members);
+      case op::all_gather: return block_step(id, graph::step_kind::all_gather);
+      case op::reduce_scatter: return block_step(id, graph::step_kind::reduce_scatter);
+      default: return fused_step(number, members);
+    }
+  }
+
+  /// All steps, in the order of the schedule.
+  constexpr void lower_units() {
+    for (int number : schedule(g, f)) unit_step(number, f.members(number));
+  }
+};
+
+/// A product that only an all-reduce reads is a sum of products. Devices that share a process add theirs up while they
+/// multiply, in the order the all-reduce would; it still is a collective of the program, and where devices do not share
+/// memory it is one in fact.
+constexpr void sum_while_multiplying(graph::program& p) {
+  graph::list<int> readers(p.buffers.size(), 0);
+  graph::list<int> maker(p.buffers.size(), -1);
+  for (std::size_t i = 0; i < p.steps.size(); ++i) {
+    const graph::step& s = p.steps[i];
+    for (int a = s.first; a < s.first + s.sources + s.results; ++a) {
+      const int b = p.accesses[static_cast<std::size_t>(a)].buffer;
+      if (b < 0) continue;
+      if (a < s.first + s.sources) ++readers[static_cast<std::size_t>(b)];
+      else maker[static_cast<std::size_t>(b)] = static_cast<int>(i);
+    }
+  }
+  for (const graph::step& s : p.steps) {
+    if (s.kind != graph::step_kind::all_reduce || s.sizes[0] != static_cast<std::int64_t>(combine::sum)) continue;
+    for (int a = s.first; a < s.first + s.sources; ++a) {
+      const auto b = static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(a)].buffer);
+      if (readers[b] != 1 || maker[b] < 0 || !is_floating(p.buffers[b].type)) continue;
+      graph::step& product = p.steps[static_cast<std::size_t>(maker[b])];
+      if (product.kind != graph::step_kind::dot || product.sizes[3] != 1) continue;
+      product.axes = s.axes;
+      p.buffers[b].summed = s.axes;
+    }
+  }
+}
+
+}  // namespace tessera::transform

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where buffers lie: results in the place of arguments, and temporaries at offsets that their lifetimes allow.
+#pragma once
+
+#include <tessera/graph/program.hpp>
+#include <tessera/transform/lowering.hpp>
+
+#include <algorithm>
+
+namespace tessera::transform {
+
+/// Blocks of memory start at multiples of this many bytes.
+inline constexpr std::int64_t buffer_alignment = 64;
+
+constexpr std::int64_t aligned(std::int64_t bytes) { return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment; }
+
+/// When each buffer is first written and last read, in steps.
+struct lifetimes {
+  graph::list<int> born{};
+  graph::list<int> dies{};
+
+  constexpr explicit lifetimes(const graph::program& p) : born(p.buffers.size(), -1), dies(p.buffers.size(), -1) {
+    for (std::size_t i = 0; i < p.steps.size(); ++i) {
+      const graph::step& s = p.steps[i];
+      for (int a = s.first; a < s.first + s.sources + s.results; ++a) {
+        const int b = p.accesses[static_cast<std::size_t>(a)].buffer;
+        if (b < 0) continue;
+        if (born[static_cast<std::size_t>(b)] < 0) born[static_cast<std::size_t>(b)] = static_cast<int>(i);
+        dies[static_cast<std::size_t>(b)] = static_cast<int>(i);
+      }
+    }
+  }
+};
+
+/// Whether step `s` reads `b` only element by element, just where it writes its results, so that a result may take over
+/// the memory.
+constexpr bool reads_in_place(const graph::program& p, const graph::step& s, int b) {
+  if (s.kind == graph::step_kind::all_reduce || s.kind == graph::step_kind::softmax || s.kind == graph::step_kind::log_softmax) return true;
+  if (s.kind != graph::step_kind::fused) return false;
+  for (int a = s.first; a < s.first + s.sources; ++a) {
+    const graph::access& read = p.accesses[static_cast<std::size_t>(a)];
+    if (read.buffer != b) continue;
+    std::int64_t stride = 1;
+    for (int d = s.rank - 1; d >= 0; --d) {
+      if (read.strides[d] != stride) return false;
+      stride *= s.sizes[d];
+    }
+    if (read.slice_axes != 0) return false;
+  }
+  return true;
+}
+
+/// Results that take over an argument's memory are written there by the step that makes them, if by then nobody else
+/// reads the argument and no check can still fail; otherwise a last step copies them.
+constexpr void place_results(const graph::graph& g, graph::program& p, const graph::list<int>& buffer_of) {
+  const lifetimes lives(p);
+  int last_check = -1;
+  for (std::size_t i = 0; i < p.steps.size(); ++i)
+    if (p.steps[i].kind == graph::step_kind::check_range) last_check = static_cast<int>(i);
+  graph::list<graph::step> copies;
+  for (std::size_t o = 0; o < g.outputs.size(); ++o) {
+    const int made = buffer_of[static_cast<std::size_t>(g.outputs[o].node)];
+    graph::buffer& b = p.buffers[static_cast<std::size_t>(made)];
+    if (g.outputs[o].alias < 0) {
+      b.where = graph::space::result;
+      b.place = static_cast<std::int64_t>(o);
+      p.results[o].buffer = made;
+      continue;
+    }
+    const int argument = p.arguments[static_cast<std::size_t>(g.outputs[o].alias)].buffer;
+    const int birth = lives.born[static_cast<std::size_t>(made)];
+    const int last_read = lives.dies[static_cast<std::size_t>(argument)];
+    const bool free = last_read < birth || (last_read == birth && reads_in_place(p, p.steps[static_cast<std::size_t>(birth)], argument));
+    if (free && birth > last_check) {
+      b.where = graph::space::argument;
+      b.place = g.outputs[o].alias;
+    } else {
+      graph::step s;
+      s.kind = graph::step_kind::copy_out;
+      s.varying = b.varying;
+      s.first = static_cast<int>(p.accesses.size());
+      s.sources = s.results = 1;
+      s.bytes = 2 * b.bytes;
+      p.accesses.push_back({made});
+      p.accesses.push_back({argument});
+      copies.push_back(s);
+    }
+    p.results[o].buffer = argument;
+  }
+  for (const graph::step& s : copies) p.steps.push_back(s);
+}
+
+/// A temporary that dies in the very step that makes a result of its size, read in place: the result takes it over.
+/// `heir[b]` is the buffer that lies where `b` lay, `root[b]` the first of its line.
+struct inheritance {
+  graph::list<int> root{};
+  graph::list<int> dies{};
+
+  constexpr inheritance(const graph::program& p, const lifetimes& lives) : dies(lives.dies) {
+    for (std::size_t b = 0; b < p.buffers.size(); ++b) root.push_back(static_cast<int>(b));
+    for (std::size_t i = 0; i < p.steps.size(); ++i) {
+      const graph::step& s = p.steps[i];
+      graph::list<int> given;
+      for (int r = s.first + s.sources; r < s.first + s.sources + s.results; ++r) {
+        const int to = p.accesses[static_cast<std::size_t>(r)].buffer;
+        if (!is_temporary(p, to) || lives.born[static_cast<std::size_t>(to)] != static_cast<int>(i)) continue;
+        for (int a = s.first; a < s.first + s.sources; ++a) {
+          const int from = p.accesses[static_cast<std::size_t>(a)].buffer;
+          const bool paired = s.kind != graph::step_kind::all_reduce || a - s.first == r - s.first - s.sources;
+          if (!paired || !is_temporary(p, from) || lives.dies[static_cast<std::size_t>(from)] != static_cast<int>(i)) continue;
+          if (std::find(given.begin(), given.end(), from) != given.end() || !reads_in_place(p, s, from)) continue;
+          if (p.buffers[static_cast<std::size_t>(from)].bytes != p.buffers[static_cast<std::size_t>(to)].bytes) continue;
+          if (s.kind != graph::step_kind::all_reduce &&
+              p.buffers[static_cast<std::size_t>(from)].varying != p.buffers[static_cast<std::size_t>(to)].varying)
+            continue;
+          given.push_back(from);
+          const int line = root[static_cast<std::size_t>(from)];
+          root[static_cast<std::size_t>(to)] = line;
+          dies[static_cast<std::size_t>(line)] = lives.dies[static_cast<std::size_t>(to)];
+          break;
+        }
+      }
+    }
+  }
+
+  static constexpr bool is_temporary(const graph::program& p, int b) {
+    return b >= 0 && p.buffers[static_cast<std::size_t>(b)].where == graph::space::temporary;
+  }
+};
+
+/// Offsets for all temporaries: largest first, each at the lowest place that is free during its life. Returns the size
+/// of the arena.
+constexpr std::int64_t place_temporaries(graph::program& p) {
+  const lifetimes lives(p);
+  const inheritance lines(p, lives);
+  graph::list<int> order;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    if (inheritance::is_temporary(p, static_cast<int>(b)) && lines.root[b] == static_cast<int>(b) && lives.born[b] >= 0) order.push_back(static_cast<int>(b));
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    const std::int64_t left = p.buffers[static_cast<std::size_t>(a)].bytes;
+    const std::int64_t right = p.buffers[static_cast<std::size_t>(b)].bytes;
+    return left != right ? left > right : a < b;
+  });
+  graph::list<int> placed;  // by offset
+  std::int64_t total = 0;
+  for (int b : order) {
+    std::int64_t offset = 0;
+    const std::int64_t bytes = aligned(p.buffers[static_cast<std::size_t>(b)].bytes);
+    for (int other : placed) {
+      const auto o = static_cast<std::size_t>(other);
+      const bool together = lives.born[o] <= lines.dies[static_cast<std::size_t>(b)] && lives.born[static_cast<std::size_t>(b)] <= lines.dies[o];
+      if (!together) continue;
+      if (offset + bytes <= p.buffers[o].place) break;
+      const std::int64_t end = p.buffers[o].place + aligned(p.buffers[o].bytes);
+      offset = end > offset ? end : offset;
+    }
+    p.buffers[static_cast<std::size_t>(b)].place = offset;
+    total = offset + bytes > total ? offset + bytes : total;
+    const auto after = std::find_if(placed.begin(), placed.end(), [&](int other) { return p.buffers[static_cast<std::size_t>(other)].place > offset; });
+    placed.insert(after, b);
+  }
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    if (inheritance::is_temporary(p, static_cast<int>(b)))
+      p.buffers[b].place = p.buffers[static_cast<std::size_t>(lines.root[b])].place;
+  return total;
+}
+
+}  // namespace tessera::transform
