@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which reference cases of the sections on budgets, optimisers, data and tensor parallelism are tested, and where.
+#include "reference/reference.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+namespace {
+
+const std::set<std::string> sections{"6.1", "6.3", "6.4", "6.8"};
+
+/// The test that checks a case by its name, a file under tests/.
+const std::map<std::string, std::string> covered{
+    {"memory_10b_fp32_gb", "plan/budget.cpp"},
+    {"mixed_bytes_per_param", "plan/budget.cpp"},
+    {"zero3_gb_per_device", "plan/budget.cpp"},
+    {"ring_allreduce_gb", "plan/budget.cpp"},
+    {"adam_state_ratio_toy", "plan/budget.cpp"},
+    {"warmup_cosine_values", "optim/schedules.cpp"},
+    {"global_norm_before_clip", "optim/transforms.cpp"},
+    {"clip_then_adamw_three_steps", "optim/transforms.cpp"},
+    {"global_dropout_mask_key42", "random/distributions.cpp"},
+    {"per_device_masks_kept", "random/distributions.cpp"},
+    {"dp_losses", "reference_cases/data_parallel.cpp"},
+    {"dp_params_after_3", "reference_cases/data_parallel.cpp"},
+    {"dp_vs_single_param_diff", "reference_cases/data_parallel.cpp"},
+    {"dp_collectives_per_step", "reference_cases/data_parallel.cpp"},
+    {"up_kernel_bytes_global_and_device", "reference_cases/data_parallel.cpp"},
+    {"tp_forward_reference", "reference_cases/tensor_parallel.cpp"},
+    {"tp_forward_error", "reference_cases/tensor_parallel.cpp"},
+    {"adam5_last_loss", "reference_cases/tensor_parallel.cpp"},
+    {"momentum5_losses_and_params", "reference_cases/tensor_parallel.cpp"},
+    {"tp_adam_loss", "reference_cases/tensor_parallel.cpp"},
+    {"tp_adam_param_diff", "reference_cases/tensor_parallel.cpp"},
+    {"tp_momentum_param_diff", "reference_cases/tensor_parallel.cpp"},
+    {"tp_collectives", "reference_cases/tensor_parallel.cpp"},
+    {"fsdp_kib_global_and_device", "reference_cases/tensor_parallel.cpp"},
+    {"object_mlp_initial_weights", "nn/initializers.cpp"},
+    {"gpipe_bubble_p4_m1", "plan/budget.cpp"},
+    {"gpipe_bubble_p4_m4", "plan/budget.cpp"},
+};
+
+/// Why a case has no test.
+const std::map<std::string, std::string> left_out{
+    {"training_state_leaf_count", "there is no training state that holds a random key and a step count beside an optimiser"},
+    {"bnnet_losses", "there are no batch normalisation and dropout layers"},
+    {"bnnet_running_stats_after_5", "there are no batch normalisation and dropout layers"},
+    {"pipeline_output", "there is no pipeline schedule that runs"},
+};
+
+/// A file under tests/, which holds the reference folder.
+std::string source(const std::string& file) {
+  std::ifstream in(reference::path("../" + file));
+  INFO("tests/" << file);
+  REQUIRE(in);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+TEST_CASE("every reference case of these sections is tested or left out for a reason") {
+  const reference::json all = reference::load_json("expected.json");
+  std::set<std::string> known;
+  for (const reference::json& one : all.at("cases")) {
+    if (!sections.contains(one.at("section").get<std::string>())) continue;
+    const auto name = one.at("name").get<std::string>();
+    INFO(name);
+    CHECK(covered.contains(name) != left_out.contains(name));
+    known.insert(name);
+  }
+  for (const auto& [name, file] : covered) CHECK(known.contains(name));
+  for (const auto& [name, reason] : left_out) {
+    INFO(name);
+    CHECK(known.contains(name));
+    CHECK_FALSE(reason.empty());
+  }
+}
+
+TEST_CASE("the test that a reference case is said to have compares with it") {
+  for (const auto& [name, file] : covered) {
+    INFO(name << " in tests/" << file);
+    CHECK(source(file).find("reference::check(\"" + name + "\"") != std::string::npos);
+  }
+}
