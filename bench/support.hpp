@@ -15,8 +15,8 @@ struct contender {
   std::function<void()> run;
 };
 
-/// For each contender the median over `rounds` of the seconds one call takes, `calls` being timed together; contenders take
-/// turns in every round, after one round that does not count.
+/// For each contender the median over `rounds` of the seconds one call takes, `calls` being timed together; contenders
+/// take turns in every round, after one round that does not count.
 inline std::vector<double> median_seconds(const std::vector<contender>& contenders, int rounds, int calls) {
   std::vector<std::vector<double>> seen(contenders.size());
   for (int round = -1; round < rounds; ++round)

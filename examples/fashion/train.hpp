@@ -39,7 +39,8 @@ inline settings read_settings(int argc, char** argv, const char* mesh) {
   args.number("--epochs", s.epochs, 1, 1000, "passes over the training images");
   args.number("--seed", s.seed, 0, 4294967295U, "of parameters and shuffles");
   args.number("--threads", s.threads, 0, 1024, "threads to use, 0 for all");
-  args.number("--holdout", s.holdout, 0, 30000, "train without the last N training images and test on them instead of the test set");
+  args.number("--holdout", s.holdout, 0, 30000,
+              "train without the last N training images and test on them instead of the test set");
   args.text("--out", s.out, "DIR", "folder for metrics.csv and curves.svg");
   args.number("--peak-rate", s.peak_rate, 1e-6, 1.0, "learning rate after warm-up");
   args.number("--weight-decay", s.weight_decay, 0.0, 1.0, "of AdamW");
@@ -71,7 +72,8 @@ double accuracy(model_of<Layout>& model, const split& data) {
   for (std::size_t at = 0; at < order.size(); at += batch) {
     const std::size_t count = std::min<std::size_t>(batch, order.size() - at);
     host.fill(data.test, std::span(order).subspan(at, count));
-    const auto images = ts::device_put<ts::shape<batch, pixels>, typename Layout::rows, typename Layout::mesh>(host.images);
+    const auto images =
+        ts::device_put<ts::shape<batch, pixels>, typename Layout::rows, typename Layout::mesh>(host.images);
     const std::vector<float> logits = ts::jit<predict_step>(model, images).to_vector();
     for (std::size_t row = 0; row < count; ++row) {
       const auto first = logits.begin() + static_cast<std::ptrdiff_t>(row * classes);
@@ -90,7 +92,8 @@ struct history {
     std::vector<double> at;
     for (double step : loss_step) at.push_back(step / static_cast<double>(steps_an_epoch));
     losses.line("loss", at, loss);
-    examples::chart accuracies{s.holdout > 0 ? "Accuracy on held-out images" : "Test accuracy", "epoch", "share right", {}};
+    examples::chart accuracies{
+        s.holdout > 0 ? "Accuracy on held-out images" : "Test accuracy", "epoch", "share right", {}};
     accuracies.line("accuracy", epoch, accuracy);
     examples::write_svg(std::filesystem::path(s.out) / "curves.svg", {losses, accuracies});
   }
@@ -107,25 +110,32 @@ int train(const settings& s) {
   const std::int64_t total = steps * s.epochs;
 
   auto model = ts::init<classifier<Layout>, typename Layout::mesh>(ts::nn::rngs{.params = s.seed});
-  const auto rate = ts::optim::warmup_cosine_decay_schedule(0, s.peak_rate, std::min<std::int64_t>(steps, total / 2), total, s.peak_rate / 100);
+  const auto rate = ts::optim::warmup_cosine_decay_schedule(0, s.peak_rate, std::min<std::int64_t>(steps, total / 2),
+                                                            total, s.peak_rate / 100);
   auto optimizer = ts::nn::optimizer<ts::nn::param>(
-      model, ts::optim::chain(ts::optim::clip_by_global_norm(1.0), ts::optim::adamw(rate, 0.9, 0.999, 1e-8, s.weight_decay)));
+      model,
+      ts::optim::chain(ts::optim::clip_by_global_norm(1.0), ts::optim::adamw(rate, 0.9, 0.999, 1e-8, s.weight_decay)));
 
-  examples::csv metrics(std::filesystem::path(s.out) / "metrics.csv", {"epoch", "loss", "accuracy", "images_per_second"});
+  examples::csv metrics(std::filesystem::path(s.out) / "metrics.csv",
+                        {"epoch", "loss", "accuracy", "images_per_second"});
   examples::progress progress("images", total, batch);
-  progress.line("mesh " + s.mesh + ", " + std::to_string(steps) + " steps of " + std::to_string(batch) + " images an epoch; the last " +
-                std::to_string(data.train_count % batch) + " of each shuffle are dropped");
+  progress.line("mesh " + s.mesh + ", " + std::to_string(steps) + " steps of " + std::to_string(batch) +
+                " images an epoch; the last " + std::to_string(data.train_count % batch) +
+                " of each shuffle are dropped");
   history seen;
   host_batch host(batch, pixels);
   double training_seconds = 0;
   for (std::int64_t epoch = 0; epoch < s.epochs; ++epoch) {
     progress.label("epoch " + std::to_string(epoch + 1) + "/" + std::to_string(s.epochs));
-    const auto order = sample_order(0, data.train_count, tessera::random::fold_in(tessera::random::make_key(s.seed), static_cast<std::uint32_t>(epoch + 1)));
+    const auto order = sample_order(
+        0, data.train_count,
+        tessera::random::fold_in(tessera::random::make_key(s.seed), static_cast<std::uint32_t>(epoch + 1)));
     double sum = 0;
     const auto begin = std::chrono::steady_clock::now();
     for (std::int64_t step = 0; step < steps; ++step) {
       host.fill(data.train, std::span(order).subspan(static_cast<std::size_t>(step * batch), batch));
-      const auto images = ts::device_put<ts::shape<batch, pixels>, typename Layout::rows, typename Layout::mesh>(host.images);
+      const auto images =
+          ts::device_put<ts::shape<batch, pixels>, typename Layout::rows, typename Layout::mesh>(host.images);
       const auto labels = ts::device_put<ts::shape<batch>, typename Layout::rows, typename Layout::mesh>(host.labels);
       const double loss_here = ts::jit<train_step>(model, optimizer, images, labels).item();
       sum += loss_here;
@@ -141,7 +151,8 @@ int train(const settings& s) {
     metrics.row(epoch + 1, sum / static_cast<double>(steps), share, images_per_second);
     metrics.save();
     char line[128];
-    std::snprintf(line, sizeof line, "epoch %lld: loss %.4f, accuracy %.4f", static_cast<long long>(epoch + 1), sum / static_cast<double>(steps), share);
+    std::snprintf(line, sizeof line, "epoch %lld: loss %.4f, accuracy %.4f", static_cast<long long>(epoch + 1),
+                  sum / static_cast<double>(steps), share);
     progress.line(line);
   }
   progress.finish();

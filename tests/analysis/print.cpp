@@ -43,4 +43,15 @@ TEST_CASE("A program prints its arguments, its steps with sizes, operations and 
   CHECK(std::string(printed.chars.data(), printed.size) == std::string(expected));
 }
 
-TEST_CASE("What does not fit is cut off") { CHECK_BOTH(prints<40>(expected.substr(0, 40))); }
+/// What fits into Capacity characters is there, and the size is that of the whole.
+template <std::size_t Capacity>
+constexpr bool prints_part() {
+  const auto printed = ts::analysis::print<Capacity>(small(), grid);
+  return std::string_view(printed.chars.data(), Capacity) == expected.substr(0, Capacity) &&
+         printed.size == expected.size();
+}
+
+TEST_CASE("What does not fit is cut off and still counted, so that a text of any length can be given its room") {
+  CHECK_BOTH(prints_part<40>());
+  CHECK_BOTH(prints_part<0>());
+}

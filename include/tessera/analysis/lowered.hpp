@@ -48,7 +48,8 @@ struct lowering {
 
  private:
   static constexpr analysis::program_facts facts = analysis::facts_of(program(), mesh_type::value);
-  static constexpr analysis::printed_text<8192> printed = analysis::print<8192>(program(), mesh_type::value);
+  static constexpr std::size_t text_size = analysis::print<0>(program(), mesh_type::value).size;
+  static constexpr analysis::printed_text<text_size> printed = analysis::print<text_size>(program(), mesh_type::value);
 };
 
 }  // namespace analysis

@@ -11,23 +11,27 @@
 
 namespace tessera::analysis {
 
-/// Text in a constant; what does not fit is cut off.
+/// Text in a constant; what does not fit is only counted.
 template <std::size_t Capacity>
 struct printed_text {
   std::array<char, Capacity> chars{};
   std::size_t size = 0;
 
   constexpr printed_text& operator<<(std::string_view s) {
-    for (char c : s)
-      if (size < Capacity) chars[size++] = c;
+    for (char c : s) {
+      if constexpr (Capacity > 0)
+        if (size < Capacity) chars[size] = c;
+      ++size;
+    }
     return *this;
   }
   constexpr printed_text& operator<<(std::int64_t value) { return *this << (text_buffer{} << value).view(); }
 };
 
 constexpr std::string_view name_of(graph::step_kind kind) {
-  constexpr std::string_view names[] = {"fused", "dot", "reduce", "softmax", "log_softmax", "softmax_grad", "log_softmax_grad",
-                                        "check_range", "copy_out", "all_reduce", "all_gather", "reduce_scatter"};
+  constexpr std::string_view names[] = {"fused",       "dot",          "reduce",           "softmax",
+                                        "log_softmax", "softmax_grad", "log_softmax_grad", "check_range",
+                                        "copy_out",    "all_reduce",   "all_gather",       "reduce_scatter"};
   return names[static_cast<int>(kind)];
 }
 
@@ -90,7 +94,8 @@ constexpr void print_interface(printed_text<Capacity>& out, std::string_view wha
 template <std::size_t Capacity>
 constexpr printed_text<Capacity> print(const graph::program& p, const mesh_value& mesh) {
   printed_text<Capacity> out;
-  for (std::size_t i = 0; i < p.arguments.size(); ++i) print_interface(out, "arg", static_cast<std::int64_t>(i), p.arguments[i], mesh);
+  for (std::size_t i = 0; i < p.arguments.size(); ++i)
+    print_interface(out, "arg", static_cast<std::int64_t>(i), p.arguments[i], mesh);
   for (const graph::step& s : p.steps) {
     out << "  ";
     for (int i = 0; i < s.results; ++i) {
@@ -110,7 +115,8 @@ constexpr printed_text<Capacity> print(const graph::program& p, const mesh_value
     print_varying(out, s.varying, mesh);
     out << "\n";
   }
-  for (std::size_t i = 0; i < p.results.size(); ++i) print_interface(out, "result", static_cast<std::int64_t>(i), p.results[i], mesh);
+  for (std::size_t i = 0; i < p.results.size(); ++i)
+    print_interface(out, "result", static_cast<std::int64_t>(i), p.results[i], mesh);
   out << "temp " << p.temporary_bytes << " bytes a device\n";
   return out;
 }

@@ -55,7 +55,8 @@ constexpr summary summarise(const graph::program& p, const mesh_value& mesh) {
     result.cost.transcendentals += s.transcendentals;
     if (!graph::is_collective(s.kind)) result.cost.bytes_accessed += s.bytes;
   }
-  for (const graph::interface_value& a : p.arguments) result.memory.argument_size_in_bytes += local_block(a.type, mesh).bytes();
+  for (const graph::interface_value& a : p.arguments)
+    result.memory.argument_size_in_bytes += local_block(a.type, mesh).bytes();
   for (const graph::interface_value& r : p.results) {
     const std::int64_t bytes = local_block(r.type, mesh).bytes();
     result.memory.output_size_in_bytes += bytes;
@@ -68,7 +69,8 @@ constexpr summary summarise(const graph::program& p, const mesh_value& mesh) {
 /// The element type that chooses a step's kernel; fused steps and copies have kernels for all.
 constexpr dtype kernel_type(const graph::program& p, const graph::step& s) {
   const bool typed = s.kind != graph::step_kind::fused && s.kind != graph::step_kind::copy_out;
-  return typed ? p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer)].type : dtype::f32;
+  return typed ? p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer)].type
+               : dtype::f32;
 }
 
 /// Which kernels a program needs: kinds of steps by element type, and the places of its instruction lists.
@@ -102,6 +104,8 @@ struct program_facts {
   kernel_needs kernels{};
 };
 
-constexpr program_facts facts_of(const graph::program& p, const mesh_value& mesh) { return {summarise(p, mesh), needs_of(p)}; }
+constexpr program_facts facts_of(const graph::program& p, const mesh_value& mesh) {
+  return {summarise(p, mesh), needs_of(p)};
+}
 
 }  // namespace tessera::analysis

@@ -41,7 +41,9 @@ concept Poison = std::same_as<std::remove_cvref_t<T>, poison>;
 
 /// A module's variable: dtype, shape and spec are known, its mesh is the one it meets.
 template <class T>
-concept Variable = requires { typename std::remove_cvref_t<T>::variable_kind; };
+concept Variable = requires {
+  typename std::remove_cvref_t<T>::variable_kind;
+};
 
 template <class T>
 concept Number = std::is_arithmetic_v<std::remove_cvref_t<T>>;
@@ -67,7 +69,8 @@ struct with_names<open_mesh<Known...>, Name, Rest...>
 template <class Known, class... Cuts>
 struct names_of_cuts : std::type_identity<Known> {};
 template <class Known, text... Names, class... Rest>
-struct names_of_cuts<Known, cut<Names...>, Rest...> : names_of_cuts<typename with_names<Known, Names...>::type, Rest...> {};
+struct names_of_cuts<Known, cut<Names...>, Rest...>
+    : names_of_cuts<typename with_names<Known, Names...>::type, Rest...> {};
 
 template <class... Cuts>
 struct open_mesh_of<partition_spec<Cuts...>, open_mesh<>> : names_of_cuts<open_mesh<>, Cuts...> {};
@@ -86,9 +89,9 @@ template <class First>
 struct join_meshes<First> : std::type_identity<First> {};
 template <class First, class Second, class... Rest>
 struct join_meshes<First, Second, Rest...>
-    : join_meshes<typename std::conditional_t<First::open && Second::open, join_open<First, Second>,
-                                              std::conditional_t<First::open, std::type_identity<Second>,
-                                                                 std::type_identity<First>>>::type,
+    : join_meshes<typename std::conditional_t<
+                      First::open && Second::open, join_open<First, Second>,
+                      std::conditional_t<First::open, std::type_identity<Second>, std::type_identity<First>>>::type,
                   Rest...> {};
 
 template <class A, class B>

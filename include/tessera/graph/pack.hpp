@@ -135,7 +135,8 @@ constexpr std::array<std::int64_t, Size> first_words(const packed<Capacity>& fro
   return words;
 }
 
-/// What Source::run() gives, packed into an array of exactly its size. It runs once, or twice if it needs more than a guess.
+/// What Source::run() gives, packed into an array of exactly its size. It runs once, or twice if it needs more than a
+/// guess.
 template <class Source>
 struct packed_constant {
   static constexpr std::size_t guess = 24576;

@@ -24,7 +24,9 @@ struct buffer {
   axis_set varying = 0;
   axis_list summed = 0;  ///< axes over which devices of one process have added up their blocks as they made them
 
-  constexpr void fields(auto&& field) { field(where), field(place), field(bytes), field(type), field(varying), field(summed); }
+  constexpr void fields(auto&& field) {
+    field(where), field(place), field(bytes), field(type), field(varying), field(summed);
+  }
 };
 
 /// How a fused step reads or writes a buffer (or counts, if `buffer` is -1): element strides along the step's
@@ -41,13 +43,23 @@ struct access {
   }
 };
 
-/// How a fused instruction list gets at a source along the innermost dimension: one element for all, neighbours, elements
-/// at a distance, or no memory but the position itself.
+/// How a fused instruction list gets at a source along the innermost dimension: one element for all, neighbours,
+/// elements at a distance, or no memory but the position itself.
 enum class source_mode : std::uint8_t { repeated, contiguous, strided, count_repeated, count };
 
 enum class step_kind : std::uint8_t {
-  fused, dot, reduce, softmax, log_softmax, softmax_grad, log_softmax_grad, check_range, copy_out,
-  all_reduce, all_gather, reduce_scatter
+  fused,
+  dot,
+  reduce,
+  softmax,
+  log_softmax,
+  softmax_grad,
+  log_softmax_grad,
+  check_range,
+  copy_out,
+  all_reduce,
+  all_gather,
+  reduce_scatter
 };
 
 inline constexpr std::size_t step_kinds = static_cast<std::size_t>(step_kind::reduce_scatter) + 1;
@@ -56,8 +68,8 @@ constexpr bool is_collective(step_kind kind) { return kind >= step_kind::all_red
 
 /// One kernel call for every distinct shard, or one collective. `accesses` [first, first + sources) are read, the next
 /// `results` are written. `sizes`, by kind: fused: extents; dot: m, n, k, batch, whether lhs and rhs lie transposed;
-/// reduce: kind, outer, n, inner; rows: rows, columns; check_range: bound, elements, the axes that cut each dimension; all_reduce: kind; all_gather and
-/// reduce_scatter: outer, block, inner, kind.
+/// reduce: kind, outer, n, inner; rows: rows, columns; check_range: bound, elements, the axes that cut each dimension;
+/// all_reduce: kind; all_gather and reduce_scatter: outer, block, inner, kind.
 struct step {
   step_kind kind = step_kind::fused;
   int code = -1;  ///< of a fused step: which instruction list

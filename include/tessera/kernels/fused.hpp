@@ -54,7 +54,9 @@ struct fused_code {
   static constexpr int instruction_word(int i) { return source_word(sources) + 6 * i; }
   static constexpr int result_word(int i) { return instruction_word(instructions) + 2 * i; }
 
-  static constexpr dtype source_type(int i) { return static_cast<dtype>(Words[static_cast<std::size_t>(source_word(i))]); }
+  static constexpr dtype source_type(int i) {
+    return static_cast<dtype>(Words[static_cast<std::size_t>(source_word(i))]);
+  }
   static constexpr graph::source_mode mode(int i) {
     return static_cast<graph::source_mode>(Words[static_cast<std::size_t>(source_word(i) + 1)]);
   }
@@ -63,7 +65,9 @@ struct fused_code {
   static constexpr dtype type(int i) { return static_cast<dtype>(field(i, 1)); }
   static constexpr dtype operand_type(int i) { return static_cast<dtype>(field(i, 2)); }
   static constexpr int operand(int i, int k) { return field(i, 3 + k); }
-  static constexpr dtype result_type(int i) { return static_cast<dtype>(Words[static_cast<std::size_t>(result_word(i))]); }
+  static constexpr dtype result_type(int i) {
+    return static_cast<dtype>(Words[static_cast<std::size_t>(result_word(i))]);
+  }
   static constexpr int result_register(int i) { return Words[static_cast<std::size_t>(result_word(i) + 1)]; }
 };
 
@@ -107,7 +111,8 @@ struct fused_kernel {
   }
 
   template <int I, bool Whole>
-  static void load(registers& r, const fused_call& call, const std::int64_t* offsets, std::int64_t column, std::int64_t count) {
+  static void load(registers& r, const fused_call& call, const std::int64_t* offsets, std::int64_t column,
+                   std::int64_t count) {
     constexpr dtype type = code::source_type(I);
     constexpr graph::source_mode mode = code::mode(I);
     using element = storage_t<type>;
@@ -145,7 +150,8 @@ struct fused_kernel {
   }
 
   template <int I, bool Whole>
-  static void store(registers& r, const fused_call& call, const std::int64_t* offsets, std::int64_t column, std::int64_t count) {
+  static void store(registers& r, const fused_call& call, const std::int64_t* offsets, std::int64_t column,
+                    std::int64_t count) {
     constexpr dtype type = code::result_type(I);
     constexpr int array = code::sources + I;
     auto* to = static_cast<storage_t<type>*>(call.data[array]) + offsets[array] + column;
@@ -154,14 +160,14 @@ struct fused_kernel {
   }
 
   template <bool Whole>
-  static void block(registers& r, const fused_call& call, const std::int64_t* offsets, std::int64_t column, std::int64_t count) {
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      (load<I, Whole>(r, call, offsets, column, count), ...);
-    }(std::make_integer_sequence<int, code::sources>{});
-    [&]<int... I>(std::integer_sequence<int, I...>) { (execute<I>(r), ...); }(std::make_integer_sequence<int, code::instructions>{});
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      (store<I, Whole>(r, call, offsets, column, count), ...);
-    }(std::make_integer_sequence<int, code::results>{});
+  static void block(registers& r, const fused_call& call, const std::int64_t* offsets, std::int64_t column,
+                    std::int64_t count) {
+    [&]<int... I>(std::integer_sequence<int, I...>) { (load<I, Whole>(r, call, offsets, column, count), ...); }
+    (std::make_integer_sequence<int, code::sources>{});
+    [&]<int... I>(std::integer_sequence<int, I...>) { (execute<I>(r), ...); }
+    (std::make_integer_sequence<int, code::instructions>{});
+    [&]<int... I>(std::integer_sequence<int, I...>) { (store<I, Whole>(r, call, offsets, column, count), ...); }
+    (std::make_integer_sequence<int, code::results>{});
   }
 
   /// Element offsets of all arrays at the start of a row.
@@ -179,9 +185,8 @@ struct fused_kernel {
     for (std::int64_t row = range.first_row; row < range.last_row; ++row) {
       row_offsets(call, row, offsets);
       registers r;
-      [&]<int... I>(std::integer_sequence<int, I...>) {
-        (load_once<I>(r, call, offsets), ...);
-      }(std::make_integer_sequence<int, code::sources>{});
+      [&]<int... I>(std::integer_sequence<int, I...>) { (load_once<I>(r, call, offsets), ...); }
+      (std::make_integer_sequence<int, code::sources>{});
       std::int64_t column = range.first_column;
       for (; column + width <= range.last_column; column += width) block<true>(r, call, offsets, column, width);
       if (column < range.last_column) block<false>(r, call, offsets, column, range.last_column - column);

@@ -28,7 +28,9 @@ To convert_element(From x) {
     constexpr auto low = static_cast<double>(std::numeric_limits<To>::lowest());
     constexpr auto high = static_cast<double>(std::numeric_limits<To>::max());
     const auto wide = static_cast<double>(x);
-    return wide <= low ? std::numeric_limits<To>::lowest() : wide >= high ? std::numeric_limits<To>::max() : static_cast<To>(x);
+    return wide <= low    ? std::numeric_limits<To>::lowest()
+           : wide >= high ? std::numeric_limits<To>::max()
+                          : static_cast<To>(x);
   } else {
     return static_cast<To>(x);
   }
@@ -42,11 +44,12 @@ struct vector_lanes {
   template <dtype D>
   struct vector_of : std::type_identity<xsimd::batch<Widest>> {};
   template <dtype D>
-    requires(D == bool_)
-  struct vector_of<D> : std::type_identity<xsimd::batch_bool<Widest>> {};
+  requires(D == bool_) struct vector_of<D> : std::type_identity<xsimd::batch_bool<Widest>> {
+  };
   template <dtype D>
-    requires(D != bool_ && sizeof(storage_t<D>) == sizeof(Widest))
-  struct vector_of<D> : std::type_identity<xsimd::batch<storage_t<D>>> {};
+  requires(D != bool_ && sizeof(storage_t<D>) == sizeof(Widest)) struct vector_of<D>
+      : std::type_identity<xsimd::batch<storage_t<D>>> {
+  };
   template <dtype D>
   using vector = typename vector_of<D>::type;
 
@@ -132,7 +135,8 @@ struct vector_lanes {
     else if constexpr (Code == op::abs) return absolute<D>(x);
     else if constexpr (Code == op::sign) return sign<D>(x);
     else if constexpr (Code == op::square) return batch(x * x);
-    else if constexpr (Code == op::relu) return batch(xsimd::select(x <= batch(storage_t<D>{0}), batch(storage_t<D>{0}), x));
+    else if constexpr (Code == op::relu)
+      return batch(xsimd::select(x <= batch(storage_t<D>{0}), batch(storage_t<D>{0}), x));
     else if constexpr (Code == op::sqrt) return xsimd::sqrt(x);
     else if constexpr (Code == op::rsqrt) return batch(batch(storage_t<D>{1}) / xsimd::sqrt(x));
     else if constexpr (Code == op::exp) return exponential<D>(x);
@@ -168,7 +172,8 @@ struct vector_lanes {
     else return xsimd::select(x > zero, one, xsimd::select(x < zero, batch(-one), x));
   }
 
-  /// exp(x). Near the ends of the range it is exp(x / 2) squared: xsimd's own overflows too early and has no subnormals.
+  /// exp(x). Near the ends of the range it is exp(x / 2) squared: xsimd's own overflows too early and has no
+  /// subnormals.
   template <dtype D>
   static vector<D> exponential(const vector<D>& x) {
     using batch = vector<D>;
@@ -238,7 +243,8 @@ struct vector_lanes {
     else if constexpr (Code == op::min) return extremum<D>(a < b, a, b);
     else if constexpr (Code == op::logical_and) return vector<bool_>(a && b);
     else if constexpr (Code == op::logical_or) return vector<bool_>(a || b);
-    else if constexpr (D == bool_) return Code == op::eq ? vector<bool_>((a && b) || (!a && !b)) : vector<bool_>((a && !b) || (!a && b));
+    else if constexpr (D == bool_)
+      return Code == op::eq ? vector<bool_>((a && b) || (!a && !b)) : vector<bool_>((a && !b) || (!a && b));
     else if constexpr (Code == op::eq) return mask_of(a == b);
     else if constexpr (Code == op::ne) return mask_of(!(a == b));
     else if constexpr (Code == op::lt) return mask_of(a < b);

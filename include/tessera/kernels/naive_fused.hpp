@@ -42,7 +42,8 @@ inline void write_element(void* to, std::int64_t i, dtype d, double x) {
   }
 }
 
-/// `x` of type `from` converted: what does not fit goes to the nearest end if it is floating-point, else it wraps around.
+/// `x` of type `from` converted: what does not fit goes to the nearest end if it is floating-point, else it wraps
+/// around.
 inline double convert_number(double x, dtype from, dtype to) {
   if (!is_floating(from)) return as_element(x, to);
   switch (to) {
@@ -99,8 +100,10 @@ inline double binary(graph::op code, double a, double b) {
 /// a * b as an element of type `d`; products of integers wrap around and may need more digits than a double has.
 inline double product(double a, double b, dtype d) {
   if (is_floating(d)) return as_element(a * b, d);
-  const auto wrapped = static_cast<std::uint64_t>(static_cast<std::int64_t>(a)) * static_cast<std::uint64_t>(static_cast<std::int64_t>(b));
-  return d == dtype::u32 ? static_cast<double>(static_cast<std::uint32_t>(wrapped)) : static_cast<double>(static_cast<std::int32_t>(wrapped));
+  const auto wrapped = static_cast<std::uint64_t>(static_cast<std::int64_t>(a)) *
+                       static_cast<std::uint64_t>(static_cast<std::int64_t>(b));
+  return d == dtype::u32 ? static_cast<double>(static_cast<std::uint32_t>(wrapped))
+                         : static_cast<double>(static_cast<std::int32_t>(wrapped));
 }
 
 /// Runs an instruction list (see `transform::lowering::fused_step`) over all elements of a call. Each instruction is
@@ -129,7 +132,8 @@ inline void fused(std::span<const graph::word> words, const fused_call& call) {
     for (int i = 0; i < sources; ++i) {
       const auto mode = static_cast<graph::source_mode>(word(4 + 2 * i + 1));
       const bool counts = mode == graph::source_mode::count || mode == graph::source_mode::count_repeated;
-      reg(i) = counts ? static_cast<double>(call.base[i] + offset(i)) : read_element(call.data[i], offset(i), static_cast<dtype>(word(4 + 2 * i)));
+      reg(i) = counts ? static_cast<double>(call.base[i] + offset(i))
+                      : read_element(call.data[i], offset(i), static_cast<dtype>(word(4 + 2 * i)));
     }
     for (int i = 0; i < instructions; ++i) {
       const int at = first_instruction + 6 * i;
@@ -137,7 +141,8 @@ inline void fused(std::span<const graph::word> words, const fused_call& call) {
       const auto type = static_cast<dtype>(word(at + 1));
       double& to = reg(sources + i);
       if (code == graph::op::select) to = reg(word(at + 3)) != 0 ? reg(word(at + 4)) : reg(word(at + 5));
-      else if (code == graph::op::convert) to = convert_number(reg(word(at + 3)), static_cast<dtype>(word(at + 2)), type);
+      else if (code == graph::op::convert)
+        to = convert_number(reg(word(at + 3)), static_cast<dtype>(word(at + 2)), type);
       else if (code == graph::op::mul) to = product(reg(word(at + 3)), reg(word(at + 4)), type);
       else if (code == graph::op::square) to = product(reg(word(at + 3)), reg(word(at + 3)), type);
       else if (about(code).operands == 1) to = as_element(unary(code, reg(word(at + 3))), type);

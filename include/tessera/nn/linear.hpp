@@ -34,13 +34,14 @@ template <class First, class... Rest>
 struct spec_entry_of<partition_spec<First, Rest...>, 0>
     : std::conditional<First::count == 0, P<>, partition_spec<First>> {};
 template <class First, class... Rest, std::size_t I>
-  requires(I > 0)
-struct spec_entry_of<partition_spec<First, Rest...>, I> : spec_entry_of<partition_spec<Rest...>, I - 1> {};
+requires(I > 0) struct spec_entry_of<partition_spec<First, Rest...>, I>
+    : spec_entry_of<partition_spec<Rest...>, I - 1> {
+};
 
-/// y = x kernel + bias: float32[..., In] -> float32[..., Out], Out cut as the kernel's second dimension, or all of it as
-/// `out_sharding<...>` says. Options: `kernel<P<...>>`, `bias<P<...>>`. Kernel: lecun_normal, bias: zeros.
-/// Gradient, memory and collectives: those of matmul and of a broadcast sum. An input whose last extent is not In does
-/// not compile. Source: flax.nnx.Linear.
+/// y = x kernel + bias: float32[..., In] -> float32[..., Out], Out cut as the kernel's second dimension, or all of it
+/// as `out_sharding<...>` says. Options: `kernel<P<...>>`, `bias<P<...>>`. Kernel: lecun_normal, bias: zeros. Gradient,
+/// memory and collectives: those of matmul and of a broadcast sum. An input whose last extent is not In does not
+/// compile. Source: flax.nnx.Linear.
 template <std::int64_t In, std::int64_t Out, class... Options>
 struct linear {
   using kernel_spec = typename option_spec<tessera::kernel, P<>, Options...>::type;

@@ -41,12 +41,13 @@ void initialise(Variable& v, const mesh_value& mesh, const aval& type, random::k
   v.data = runtime::make_storage(type, mesh);
   if constexpr (std::same_as<T, float> || std::same_as<T, double>) {
     for (std::int64_t shard = 0; shard < v.data->shards; ++shard)
-      runtime::for_each_run(type, mesh, v.data->varying, shard, [&](std::int64_t from, std::int64_t at, std::int64_t bytes) {
-        auto* to = reinterpret_cast<T*>(v.data->block(shard) + at);
-        const auto count = static_cast<std::size_t>(bytes) / sizeof(T);
-        Variable::init.fill(std::span<T>(to, count), key, Variable::shape_type::extents,
-                            static_cast<std::uint64_t>(from) / sizeof(T));
-      });
+      runtime::for_each_run(type, mesh, v.data->varying, shard,
+                            [&](std::int64_t from, std::int64_t at, std::int64_t bytes) {
+                              auto* to = reinterpret_cast<T*>(v.data->block(shard) + at);
+                              const auto count = static_cast<std::size_t>(bytes) / sizeof(T);
+                              Variable::init.fill(std::span<T>(to, count), key, Variable::shape_type::extents,
+                                                  static_cast<std::uint64_t>(from) / sizeof(T));
+                            });
   }
 }
 

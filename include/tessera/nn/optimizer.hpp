@@ -17,7 +17,9 @@ struct optimizer_state_of {
   Transformation transformation;
   state_type state;
 
-  constexpr void visit_variables(auto&& f) { tessera::visit_variables(transformation, f), tessera::visit_variables(state, f); }
+  constexpr void visit_variables(auto&& f) {
+    tessera::visit_variables(transformation, f), tessera::visit_variables(state, f);
+  }
   constexpr void visit_variables(auto&& f) const {
     tessera::visit_variables(transformation, f), tessera::visit_variables(state, f);
   }
@@ -51,8 +53,8 @@ struct optimizer_state_of {
   }
 };
 
-/// `optimizer<param>(model, optim::adam(1e-2))`: state of zeros for every variable of kind Wrt of the model. Without Wrt it
-/// does not compile.
+/// `optimizer<param>(model, optim::adam(1e-2))`: state of zeros for every variable of kind Wrt of the model. Without
+/// Wrt it does not compile.
 template <class Wrt = void, class Model, class Mesh, class Transformation>
 auto optimizer(const bound<Model, Mesh>&, Transformation transformation) {
   if constexpr (std::is_void_v<Wrt>) {
@@ -62,7 +64,8 @@ auto optimizer(const bound<Model, Mesh>&, Transformation transformation) {
     optimizer_state_of<Wrt, Model, Mesh, Transformation> made{std::move(transformation), {}};
     visit_variables(made.state, [&](auto& v) {
       using V = std::remove_cvref_t<decltype(v)>;
-      v.data = runtime::make_storage(resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result, Mesh::value);
+      v.data = runtime::make_storage(resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result,
+                                     Mesh::value);
     });
     return made;
   }

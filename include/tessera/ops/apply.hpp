@@ -152,7 +152,8 @@ constexpr auto apply(Write write, const Xs&... xs) {
     } else {
       constexpr dtype peer = peer_element<Xs...>();
       graph::graph* owner = owner_of(xs...);
-      if (owner == nullptr) throw value_error("tessera: a traced operation was called outside jit; call it inside a step function");
+      if (owner == nullptr)
+        throw value_error("tessera: a traced operation was called outside jit; call it inside a step function");
       const std::array<graph::value, sizeof...(Xs)> operands{operand_value(owner, xs, peer)...};
       const aval type = rebind(ruled.result, M::value, owner->mesh);
       const graph::value result = write(operands, type);

@@ -39,8 +39,7 @@ struct unary_operation {
 template <text Name, op Code, wants What>
 struct binary_operation {
   template <Operand X, Operand Y>
-    requires(ArrayLike<X> || ArrayLike<Y>)
-  constexpr auto operator()(const X& x, const Y& y) const {
+  requires(ArrayLike<X> || ArrayLike<Y>) constexpr auto operator()(const X& x, const Y& y) const {
     return apply<Name, elementwise_rule<Code, What>>(write_plain<Code>{}, x, y);
   }
 };
@@ -90,17 +89,15 @@ inline constexpr ops::binary_operation<"logical_and", graph::op::logical_and, op
 inline constexpr ops::binary_operation<"logical_or", graph::op::logical_or, ops::wants::bools> logical_or{};
 
 template <class X, class Y>
-concept OperatorOperands = Operand<X> && Operand<Y> && (ArrayLike<X> || ArrayLike<Y>);
+concept OperatorOperands = Operand<X> && Operand<Y> &&(ArrayLike<X> || ArrayLike<Y>);
 
 constexpr auto operator-(const ArrayLike auto& x) { return negative(x); }
 constexpr auto operator!(const ArrayLike auto& x) { return logical_not(x); }
 
-#define TESSERA_OPERATOR(symbol, function)             \
-  template <class X, class Y>                          \
-    requires OperatorOperands<X, Y>                    \
-  constexpr auto operator symbol(const X& x, const Y& y) { \
-    return function(x, y);                             \
-  }
+#define TESSERA_OPERATOR(symbol, function) \
+  template <class X, class Y>              \
+  requires OperatorOperands<X, Y>          \
+  constexpr auto operator symbol(const X& x, const Y& y) { return function(x, y); }
 TESSERA_OPERATOR(+, add)
 TESSERA_OPERATOR(-, subtract)
 TESSERA_OPERATOR(*, multiply)

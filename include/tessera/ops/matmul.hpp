@@ -20,8 +20,8 @@ inline constexpr auto write_matmul = [](const std::array<graph::value, 2>& x, co
 }  // namespace ops
 
 /// c[..., i, j] = sum over k of a[..., i, k] b[..., k, j]: (m, k) x (k, n), (..., m, k) x (k, n), or equal batch
-/// dimensions in front of both. Result: batch, m as cut in a, n as cut in b; the contracting dimension is uncut in both.
-/// Gradient: two products of the same kind. Saved for it: both operands. Collectives: none forward; backward an
+/// dimensions in front of both. Result: batch, m as cut in a, n as cut in b; the contracting dimension is uncut in
+/// both. Gradient: two products of the same kind. Saved for it: both operands. Collectives: none forward; backward an
 /// all-reduce or a reduce-scatter over every axis that cuts a dimension summed over. Source: jax.numpy.matmul.
 template <ArrayLike A, ArrayLike B>
 constexpr auto matmul(const A& a, const B& b) {

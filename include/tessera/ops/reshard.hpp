@@ -9,9 +9,8 @@ namespace tessera {
 namespace ops {
 
 template <class Spec>
-inline constexpr auto reshard_rule = [](std::span<const aval> x, const mesh_value& mesh) {
-  return with_spec(x[0], read_spec<Spec>(mesh), mesh);
-};
+inline constexpr auto reshard_rule =
+    [](std::span<const aval> x, const mesh_value& mesh) { return with_spec(x[0], read_spec<Spec>(mesh), mesh); };
 
 }  // namespace ops
 

@@ -72,8 +72,8 @@ inline constexpr auto write_broadcast = [](const std::array<graph::value, 1>& x,
 
 }  // namespace ops
 
-/// `reshape<32, 64>(x)`: the same elements in row-major order under new extents. Cuts follow dimensions of extent 1 that
-/// come or go, one split and one merge that leave every block where it is; anything else does not compile unless
+/// `reshape<32, 64>(x)`: the same elements in row-major order under new extents. Cuts follow dimensions of extent 1
+/// that come or go, one split and one merge that leave every block where it is; anything else does not compile unless
 /// `out_sharding<...>` is given, which moves what must move. Gradient: reshape back. Source: jax.numpy.reshape.
 template <std::int64_t... Extents>
 constexpr auto reshape(const ArrayLike auto& x) {
@@ -95,8 +95,8 @@ constexpr auto transpose(const ArrayLike auto& x) {
       x);
 }
 
-/// `broadcast_to<32, 64>(x)`: x repeated along new leading dimensions and along those of extent 1. Mapped dimensions keep
-/// their cut, others are uncut unless `out_sharding<...>` says so. Gradient: the sum over what was repeated.
+/// `broadcast_to<32, 64>(x)`: x repeated along new leading dimensions and along those of extent 1. Mapped dimensions
+/// keep their cut, others are uncut unless `out_sharding<...>` says so. Gradient: the sum over what was repeated.
 template <std::int64_t... Extents>
 constexpr auto broadcast_to(const ArrayLike auto& x) {
   return ops::apply<"broadcast_to", ops::broadcast_rule<void, Extents...>>(ops::write_broadcast, x);

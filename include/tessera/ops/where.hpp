@@ -19,8 +19,8 @@ inline constexpr auto write_where = [](const std::array<graph::value, 3>& x, con
 /// that dtype. Arrays of equal shape have equal specs, else they broadcast. The gradient goes to the chosen case only.
 /// No collective. Source: jax.numpy.where.
 template <ArrayLike Predicate, Operand X, Operand Y>
-  requires(ArrayLike<X> || ArrayLike<Y>)
-constexpr auto where(const Predicate& predicate, const X& on_true, const Y& on_false) {
+requires(ArrayLike<X> || ArrayLike<Y>) constexpr auto where(const Predicate& predicate, const X& on_true,
+                                                            const Y& on_false) {
   return ops::apply<"where", ops::where_rule>(ops::write_where, on_true, on_false, predicate);
 }
 

@@ -32,12 +32,14 @@ inline constexpr auto write_cross_entropy = [](const std::array<graph::value, 2>
   return graph::reduce(graph::op::reduce_sum, picked, 1U << classes, false);
 };
 
-/// log(sum(exp(logits))) - logits[label], one loss a row: float[..., classes] and int[...] -> float[...], cut as the rows
-/// are. A label outside [0, classes) raises index_error with its value and position before anything is changed; the term of
-/// another class never counts, so -inf logits give no NaN. Gradient: softmax minus one-hot. Saved for it: log-softmax.
-/// Collectives: none, or those of a cut class dimension. Source: optax.softmax_cross_entropy_with_integer_labels.
+/// log(sum(exp(logits))) - logits[label], one loss a row: float[..., classes] and int[...] -> float[...], cut as the
+/// rows are. A label outside [0, classes) raises index_error with its value and position before anything is changed;
+/// the term of another class never counts, so -inf logits give no NaN. Gradient: softmax minus one-hot. Saved for it:
+/// log-softmax. Collectives: none, or those of a cut class dimension. Source:
+/// optax.softmax_cross_entropy_with_integer_labels.
 constexpr auto softmax_cross_entropy_with_integer_labels(const ArrayLike auto& logits, const ArrayLike auto& labels) {
-  return ops::apply<"softmax_cross_entropy_with_integer_labels", cross_entropy_rule>(write_cross_entropy, logits, labels);
+  return ops::apply<"softmax_cross_entropy_with_integer_labels", cross_entropy_rule>(write_cross_entropy, logits,
+                                                                                     labels);
 }
 
 }  // namespace tessera::optim

@@ -55,7 +55,8 @@ struct constant_schedule_t {
 
 inline constant_schedule_t constant_schedule(double rate) { return {nn::make_scalar(rate)}; }
 
-/// From `init` to `peak` along a line over `warmup` steps, then to `end` along half a cosine until step `total`, then `end`.
+/// From `init` to `peak` along a line over `warmup` steps, then to `end` along half a cosine until step `total`, then
+/// `end`.
 struct warmup_cosine_decay_schedule_t {
   nn::scalar init, peak, warmup, total, end;
 
@@ -77,10 +78,12 @@ struct warmup_cosine_decay_schedule_t {
   }
 
   constexpr graph::value at(graph::value t) const {
-    return formula(t, traced_number(init), traced_number(peak), traced_number(warmup), traced_number(total), traced_number(end));
+    return formula(t, traced_number(init), traced_number(peak), traced_number(warmup), traced_number(total),
+                   traced_number(end));
   }
   float operator()(std::int64_t t) const {
-    return formula(static_cast<float>(t), number_of(init), number_of(peak), number_of(warmup), number_of(total), number_of(end));
+    return formula(static_cast<float>(t), number_of(init), number_of(peak), number_of(warmup), number_of(total),
+                   number_of(end));
   }
 };
 
@@ -93,8 +96,10 @@ inline warmup_cosine_decay_schedule_t warmup_cosine_decay_schedule(double init_v
     throw value_error(std::string("warmup_cosine_decay_schedule: ") + name + " is " + value + "; it must be " + range);
   };
   if (warmup_steps < 1) refuse("warmup_steps", number_text(warmup_steps), "at least 1");
-  if (decay_steps <= warmup_steps) refuse("decay_steps", number_text(decay_steps), "more than warmup_steps, " + number_text(warmup_steps));
-  if (!(std::abs(peak_value) > 0) || !std::isfinite(peak_value)) refuse("peak_value", number_text(peak_value), "finite and not 0");
+  if (decay_steps <= warmup_steps)
+    refuse("decay_steps", number_text(decay_steps), "more than warmup_steps, " + number_text(warmup_steps));
+  if (!(std::abs(peak_value) > 0) || !std::isfinite(peak_value))
+    refuse("peak_value", number_text(peak_value), "finite and not 0");
   if (!std::isfinite(init_value)) refuse("init_value", number_text(init_value), "finite");
   if (!std::isfinite(end_value)) refuse("end_value", number_text(end_value), "finite");
   return {nn::make_scalar(init_value), nn::make_scalar(peak_value), nn::make_scalar(static_cast<double>(warmup_steps)),

@@ -80,7 +80,8 @@ struct chained {
   constexpr void update(values& updates, const values& params, State& states) const {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (std::get<I>(parts).update(updates, params, std::get<I>(states)), ...);
-    }(std::index_sequence_for<Ts...>{});
+    }
+    (std::index_sequence_for<Ts...>{});
   }
 };
 

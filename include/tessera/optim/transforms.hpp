@@ -10,8 +10,8 @@ namespace tessera::optim {
 /// An argument of an optimiser, refused unless it lies in [low, high).
 inline double checked(const char* name, double value, double low, double high) {
   if (!(value >= low && value < high))
-    throw value_error(std::string("optim: ") + name + " is " + number_text(value) + "; it must be in [" + number_text(low) +
-                      ", " + number_text(high) + ")");
+    throw value_error(std::string("optim: ") + name + " is " + number_text(value) + "; it must be in [" +
+                      number_text(low) + ", " + number_text(high) + ")");
   return value;
 }
 
@@ -35,8 +35,8 @@ struct trace_t {
 
 inline trace_t trace(double decay) { return {nn::make_scalar(checked("momentum", decay, 0, 1))}; }
 
-/// m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, u <- (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps), t from 1; the
-/// powers are float32. Source: Kingma and Ba 2015; optax.scale_by_adam.
+/// m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, u <- (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps), t from 1;
+/// the powers are float32. Source: Kingma and Ba 2015; optax.scale_by_adam.
 struct scale_by_adam_t {
   nn::scalar b1, rest1, b2, rest2, eps;
 
@@ -76,7 +76,8 @@ struct scale_by_adam_t {
 
 inline scale_by_adam_t scale_by_adam(double b1 = 0.9, double b2 = 0.999, double eps = 1e-8) {
   checked("b1", b1, 0, 1), checked("b2", b2, 0, 1), checked("eps", eps, 0, 1);
-  return {nn::make_scalar(b1), nn::make_scalar(1 - b1), nn::make_scalar(b2), nn::make_scalar(1 - b2), nn::make_scalar(eps)};
+  return {nn::make_scalar(b1), nn::make_scalar(1 - b1), nn::make_scalar(b2), nn::make_scalar(1 - b2),
+          nn::make_scalar(eps)};
 }
 
 /// u <- u + weight_decay p. Source: optax.add_decayed_weights.
@@ -129,7 +130,8 @@ struct clip_by_global_norm_t {
 };
 
 inline clip_by_global_norm_t clip_by_global_norm(double max_norm) {
-  if (!(max_norm > 0)) throw value_error("clip_by_global_norm: max_norm is " + number_text(max_norm) + "; it must be more than 0");
+  if (!(max_norm > 0))
+    throw value_error("clip_by_global_norm: max_norm is " + number_text(max_norm) + "; it must be more than 0");
   return {nn::make_scalar(max_norm)};
 }
 

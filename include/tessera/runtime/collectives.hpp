@@ -17,8 +17,8 @@ namespace tessera::runtime {
 /// Blocks that one in-process collective combines at most.
 inline constexpr std::int64_t max_group = 256;
 
-/// One collective over one pair of buffers: `Source(device)` is a device's operand block, `Target(device)` its result's.
-/// Sums are taken in an order that only the axes determine, so they do not depend on threads.
+/// One collective over one pair of buffers: `Source(device)` is a device's operand block, `Target(device)` its
+/// result's. Sums are taken in an order that only the axes determine, so they do not depend on threads.
 template <class T, class Source, class Target>
 struct collective {
   const graph::step& s;
@@ -52,14 +52,15 @@ struct collective {
   members operands(std::int64_t device, std::int64_t offset) const {
     members from;
     for (std::int64_t i = 0; i < group(); ++i)
-      from[static_cast<std::size_t>(i)] = reinterpret_cast<const T*>(source_block(device_at(device, s.axes, i, mesh))) + offset;
+      from[static_cast<std::size_t>(i)] =
+          reinterpret_cast<const T*>(source_block(device_at(device, s.axes, i, mesh))) + offset;
     return from;
   }
 
   void all_reduce(std::int64_t device, bool parallel) const {
     const members from = operands(device, 0);
-    kernels::add_shards(static_cast<kernels::reduce_kind>(s.sizes[0]), reinterpret_cast<T*>(target_block(device)), from.data(),
-                        static_cast<int>(group()), elements(), parallel);
+    kernels::add_shards(static_cast<kernels::reduce_kind>(s.sizes[0]), reinterpret_cast<T*>(target_block(device)),
+                        from.data(), static_cast<int>(group()), elements(), parallel);
   }
 
   /// Sizes: outer, block, inner of an operand; the result has the group's blocks side by side.
@@ -80,7 +81,8 @@ struct collective {
     auto* to = reinterpret_cast<T*>(target_block(device));
     for (std::int64_t outer = 0; outer < s.sizes[0]; ++outer) {
       const members from = operands(device, (outer * group() + mine) * run);
-      kernels::add_shards(static_cast<kernels::reduce_kind>(s.sizes[3]), to + outer * run, from.data(), static_cast<int>(group()), run, parallel);
+      kernels::add_shards(static_cast<kernels::reduce_kind>(s.sizes[3]), to + outer * run, from.data(),
+                          static_cast<int>(group()), run, parallel);
     }
   }
 };

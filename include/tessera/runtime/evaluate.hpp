@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowering and running graphs that are built at run time, by the same passes and the same executor; elementwise steps are
-// interpreted. For tests and tools: a step function compiled by `jit` is the fast way.
+// Lowering and running graphs that are built at run time, by the same passes and the same executor; elementwise steps
+// are interpreted. For tests and tools: a step function compiled by `jit` is the fast way.
 #pragma once
 
 #include <tessera/analysis/summary.hpp>
@@ -22,7 +22,7 @@ executor::step_function function_of_kind(graph::step_kind kind) {
     using graph::step_kind;
     constexpr bool rows = Kind >= step_kind::softmax && Kind <= step_kind::log_softmax_grad;
     constexpr bool sums = Kind == step_kind::dot || Kind == step_kind::reduce;
-    if constexpr (!(rows && !std::is_floating_point_v<T>) && !(sums && sizeof(T) == 1))
+    if constexpr (!(rows && !std::is_floating_point_v<T>)&&!(sums && sizeof(T) == 1))
       if (kind == Kind) found = executor::function_for<Kind, T>();
   };
   (look.template operator()<Kinds>(), ...);
@@ -33,9 +33,10 @@ executor::step_function function_of_kind(graph::step_kind kind) {
 inline executor::step_function any_function(graph::step_kind kind, dtype type) {
   using graph::step_kind;
   const auto pick = [&]<class T>(T) {
-    return function_of_kind<T, step_kind::fused, step_kind::dot, step_kind::reduce, step_kind::softmax, step_kind::log_softmax,
-                            step_kind::softmax_grad, step_kind::log_softmax_grad, step_kind::check_range, step_kind::copy_out,
-                            step_kind::all_reduce, step_kind::all_gather, step_kind::reduce_scatter>(kind);
+    return function_of_kind<T, step_kind::fused, step_kind::dot, step_kind::reduce, step_kind::softmax,
+                            step_kind::log_softmax, step_kind::softmax_grad, step_kind::log_softmax_grad,
+                            step_kind::check_range, step_kind::copy_out, step_kind::all_reduce, step_kind::all_gather,
+                            step_kind::reduce_scatter>(kind);
   };
   switch (type) {
     case dtype::f32: return pick(float{});
@@ -60,7 +61,8 @@ inline executor interpreter(const graph::graph& trace) {
 
 /// Runs a trace with host arrays of each parameter's element type, row-major and whole; returns the results likewise.
 /// Results that take over an argument come out like others.
-inline std::vector<std::vector<std::byte>> evaluate(const graph::graph& trace, std::span<const std::vector<std::byte>> inputs) {
+inline std::vector<std::vector<std::byte>> evaluate(const graph::graph& trace,
+                                                    std::span<const std::vector<std::byte>> inputs) {
   executor run = interpreter(trace);
   const graph::program& p = run.program();
   std::vector<storage_ptr> held;
@@ -69,7 +71,8 @@ inline std::vector<std::vector<std::byte>> evaluate(const graph::graph& trace, s
   for (std::size_t i = 0; i < p.arguments.size(); ++i) {
     const std::int64_t wanted = p.arguments[i].type.bytes();
     if (static_cast<std::int64_t>(inputs[i].size()) != wanted)
-      throw shape_error("evaluate: input " + std::to_string(i) + " has " + std::to_string(inputs[i].size()) + " bytes; its type has " + std::to_string(wanted));
+      throw shape_error("evaluate: input " + std::to_string(i) + " has " + std::to_string(inputs[i].size()) +
+                        " bytes; its type has " + std::to_string(wanted));
     held.push_back(make_storage(p.arguments[i].type, trace.mesh));
     copy_from_host(*held.back(), inputs[i].data());
     arguments.push_back(held.back().get());

@@ -62,7 +62,8 @@ class executor {
     set_bases(arguments, results);
     for (std::size_t i = 0; i < program_.steps.size(); ++i) {
       const graph::step& s = program_.steps[i];
-      kernel_runs_[i] = graph::is_collective(s.kind) ? 1 : devices_in(static_cast<axis_set>(s.varying & ~set_of(s.axes)), mesh_);
+      kernel_runs_[i] =
+          graph::is_collective(s.kind) ? 1 : devices_in(static_cast<axis_set>(s.varying & ~set_of(s.axes)), mesh_);
       (this->*functions_[i])(s);
     }
   }
@@ -115,7 +116,8 @@ class executor {
       for (std::int64_t d = 0; d < devices_; ++d) {
         const std::int64_t shard = shard_of_device(d, buffer.varying, mesh_);
         std::int64_t offset = 0;
-        if (buffer.where == graph::space::temporary) offset = device_of_shard(shard, buffer.varying, mesh_) * stride_ + buffer.place;
+        if (buffer.where == graph::space::temporary)
+          offset = device_of_shard(shard, buffer.varying, mesh_) * stride_ + buffer.place;
         else if (buffer.where != graph::space::constant) offset = shard * ((buffer.bytes + 63) / 64 * 64);
         offsets_[b * static_cast<std::size_t>(devices_) + static_cast<std::size_t>(d)] = offset;
       }
@@ -139,14 +141,17 @@ class executor {
   std::byte* block(int a, std::int64_t device) const {
     const int b = program_.accesses[static_cast<std::size_t>(a)].buffer;
     return bases_[static_cast<std::size_t>(b)] +
-           offsets_[static_cast<std::size_t>(b) * static_cast<std::size_t>(devices_) + static_cast<std::size_t>(device)];
+           offsets_[static_cast<std::size_t>(b) * static_cast<std::size_t>(devices_) +
+                    static_cast<std::size_t>(device)];
   }
   dtype type_of(int a) const {
     return program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(a)].buffer)].type;
   }
 
   std::int64_t shards_of(const graph::step& s) const { return devices_in(s.varying, mesh_); }
-  std::int64_t device(const graph::step& s, std::int64_t shard) const { return device_of_shard(shard, s.varying, mesh_); }
+  std::int64_t device(const graph::step& s, std::int64_t shard) const {
+    return device_of_shard(shard, s.varying, mesh_);
+  }
 
   void prepare_call(const graph::step& s, std::int64_t device, kernels::fused_call& call) const {
     call.rank = s.rank;
@@ -217,7 +222,8 @@ class executor {
     for (std::int64_t i = 0; i < shards;) {
       kernels::gemm_problem<T> p = product<T>(s, device(s, i));
       std::int64_t together = 1;
-      while (p.groups == together && i + together < shards && extends(p, product<T>(s, device(s, i + together)), together))
+      while (p.groups == together && i + together < shards &&
+             extends(p, product<T>(s, device(s, i + together)), together))
         p.groups = ++together;
       multiply(p, worth_threads(s, shards));
       i += together;
@@ -251,7 +257,8 @@ class executor {
   template <class T>
   static bool extends(kernels::gemm_problem<T>& p, const kernels::gemm_problem<T>& next, std::int64_t groups) {
     if (groups == 1) p.a_stride = next.a - p.a, p.b_stride = next.b - p.b, p.c_stride = next.c - p.c;
-    return next.a - p.a == groups * p.a_stride && next.b - p.b == groups * p.b_stride && next.c - p.c == groups * p.c_stride;
+    return next.a - p.a == groups * p.a_stride && next.b - p.b == groups * p.b_stride &&
+           next.c - p.c == groups * p.c_stride;
   }
 
   static bool worth_threads(const graph::step& s, std::int64_t shards) {
@@ -277,7 +284,8 @@ class executor {
     auto* out = reinterpret_cast<T*>(block(s.first + s.sources, d));
     if constexpr (Kind == step_kind::softmax) kernels::softmax(x, out, s.sizes[0], s.sizes[1], parallel);
     else if constexpr (Kind == step_kind::log_softmax) kernels::log_softmax(x, out, s.sizes[0], s.sizes[1], parallel);
-    else if constexpr (Kind == step_kind::softmax_grad) kernels::softmax_backward(x, y, out, s.sizes[0], s.sizes[1], parallel);
+    else if constexpr (Kind == step_kind::softmax_grad)
+      kernels::softmax_backward(x, y, out, s.sizes[0], s.sizes[1], parallel);
     else kernels::log_softmax_backward(x, y, out, s.sizes[0], s.sizes[1], parallel);
   }
 
@@ -314,7 +322,8 @@ class executor {
   }
 
   void run_copy(const graph::step& s) {
-    const std::int64_t bytes = program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(s.first)].buffer)].bytes;
+    const std::int64_t bytes =
+        program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(s.first)].buffer)].bytes;
     for (std::int64_t i = 0; i < shards_of(s); ++i)
       std::memcpy(block(s.first + 1, device(s, i)), block(s.first, device(s, i)), static_cast<std::size_t>(bytes));
   }
@@ -324,14 +333,17 @@ class executor {
     for (int pair = 0; pair < s.results; ++pair) {
       const int from = s.first + pair;
       const int to = s.first + s.sources + pair;
-      const auto& target = program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(to)].buffer)];
+      const auto& target =
+          program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(to)].buffer)];
       const auto source_block = [&](std::int64_t d) { return static_cast<const std::byte*>(block(from, d)); };
       const auto target_block = [&](std::int64_t d) { return block(to, d); };
-      if (program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(from)].buffer)].summed != 0) {
+      if (program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(from)].buffer)].summed !=
+          0) {
         copy_sums(from, to, target);
         continue;
       }
-      const collective<T, decltype(source_block), decltype(target_block)> run{s, mesh_, target, source_block, target_block};
+      const collective<T, decltype(source_block), decltype(target_block)> run{s, mesh_, target, source_block,
+                                                                              target_block};
       run();
     }
   }

@@ -27,7 +27,8 @@ template <class Program, std::size_t I>
 constexpr auto code_words() {
   constexpr graph::code_span span = Program::kernels().codes[I];
   std::array<int, static_cast<std::size_t>(span.count)> words{};
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = Program::instruction_word(static_cast<std::size_t>(span.first) + i);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    words[i] = Program::instruction_word(static_cast<std::size_t>(span.first) + i);
   return words;
 }
 
@@ -36,7 +37,8 @@ template <class Program>
 std::vector<kernels::fused_function> fused_functions() {
   return []<std::size_t... I>(std::index_sequence<I...>) {
     return std::vector<kernels::fused_function>{&kernels::fused_kernel<code_words<Program, I>()>::run...};
-  }(std::make_index_sequence<Program::kernels().code_count>{});
+  }
+  (std::make_index_sequence<Program::kernels().code_count>{});
 }
 
 /// The function of each step; only those that some step needs are compiled.
@@ -51,9 +53,11 @@ std::vector<executor::step_function> step_functions(const graph::program& p) {
       if constexpr (Program::kernels().needed[Place]) table[Place] = executor::function_for<kind, storage_t<type>>();
     };
     (fill(std::integral_constant<std::size_t, I>{}), ...);
-  }(std::make_index_sequence<needs::kinds * needs::types>{});
+  }
+  (std::make_index_sequence<needs::kinds * needs::types>{});
   std::vector<executor::step_function> functions;
-  for (const graph::step& s : p.steps) functions.push_back(table[analysis::kernel_place(s.kind, analysis::kernel_type(p, s))]);
+  for (const graph::step& s : p.steps)
+    functions.push_back(table[analysis::kernel_place(s.kind, analysis::kernel_type(p, s))]);
   return functions;
 }
 
@@ -82,7 +86,12 @@ class executor_pool {
     }
     const graph::program p = decode(Program::program_words::words);
     auto made = std::make_unique<slot>(
-        slot{executor(p, Program::mesh_type::value, step_functions<Program>(p), fused_functions<Program>()), {}, {}, {}, {}, {}});
+        slot{executor(p, Program::mesh_type::value, step_functions<Program>(p), fused_functions<Program>()),
+             {},
+             {},
+             {},
+             {},
+             {}});
     made->arguments.resize(made->program.program().arguments.size());
     made->numbers.resize(made->arguments.size());
     made->results.resize(made->program.program().results.size());
@@ -120,7 +129,9 @@ struct argument_collector {
   std::size_t next = 0;
 
   void add(const storage_ptr& data, std::string_view what) {
-    if (!data) throw value_error("jit: argument " + std::to_string(next) + " (" + std::string(what) + ") holds no array; initialise it first");
+    if (!data)
+      throw value_error("jit: argument " + std::to_string(next) + " (" + std::string(what) +
+                        ") holds no array; initialise it first");
     into[next++] = data.get();
   }
 
@@ -139,7 +150,8 @@ struct argument_collector {
   }
 };
 
-/// Storages that a step writes and someone else holds too are copied first, so that copies of a model keep their values.
+/// Storages that a step writes and someone else holds too are copied first, so that copies of a model keep their
+/// values.
 template <class Arg>
 void separate(Arg& arg, const graph::program& p, std::size_t& next) {
   if constexpr (Tensor<Arg> || Number<Arg>) {
@@ -168,7 +180,9 @@ struct runtime_form<expr<Type, Own>, Mesh> {
       -> tensor<Type.type, shape<Type.dims[D].extent...>, spec_type<type, Mesh>, Mesh>;
   using tensor_type = decltype(deduce(std::make_index_sequence<static_cast<std::size_t>(Type.rank)>{}));
 
-  static tensor_type make(const std::vector<storage_ptr>& results, std::size_t& next) { return tensor_type(results[next++]); }
+  static tensor_type make(const std::vector<storage_ptr>& results, std::size_t& next) {
+    return tensor_type(results[next++]);
+  }
 };
 template <class... Parts, class Mesh>
 struct runtime_form<std::tuple<Parts...>, Mesh> {
@@ -206,10 +220,11 @@ template <class Program>
 auto refused_call() {
   using result = std::remove_cvref_t<typename Program::traced::result_type>;
   std::size_t next = 0;
-  if constexpr (requires(std::vector<storage_ptr> none) { runtime_form<result, typename Program::mesh_type>::make(none, next); })
+  if constexpr (requires(std::vector<storage_ptr> none) {
+                  runtime_form<result, typename Program::mesh_type>::make(none, next);
+                })
     return runtime_form<result, typename Program::mesh_type>::make({}, next);
-  else
-    return refused_tensor{};
+  else return refused_tensor{};
 }
 
 /// One call of a lowered program.
@@ -241,10 +256,10 @@ auto call(Args&... args) {
 
 }  // namespace runtime
 
-/// `jit<train_step>(model, optimizer, x, y)`: runs the step compiled for these types. Tensors and numbers are only read;
-/// modules and optimizers are changed in place where the step assigns their variables. Returns what the step returns, a
-/// tensor for each traced array. After the first calls nothing is allocated. An empty argument raises value_error.
-/// Source: jax.jit with donated state.
+/// `jit<train_step>(model, optimizer, x, y)`: runs the step compiled for these types. Tensors and numbers are only
+/// read; modules and optimizers are changed in place where the step assigns their variables. Returns what the step
+/// returns, a tensor for each traced array. After the first calls nothing is allocated. An empty argument raises
+/// value_error. Source: jax.jit with donated state.
 template <const auto& F, class... Args>
 auto jit(Args&&... args) {
   using program = lowered<F, std::remove_reference_t<Args>...>;

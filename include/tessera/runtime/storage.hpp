@@ -65,7 +65,9 @@ class storage_ptr {
 };
 
 /// New zeroed storage.
-inline storage_ptr make_storage(const aval& type, const mesh_value& mesh) { return storage_ptr(new storage(type, mesh)); }
+inline storage_ptr make_storage(const aval& type, const mesh_value& mesh) {
+  return storage_ptr(new storage(type, mesh));
+}
 
 /// New storage with the same content.
 inline storage_ptr clone(const storage& from) {
@@ -74,8 +76,8 @@ inline storage_ptr clone(const storage& from) {
   return copy;
 }
 
-/// Calls f(block's byte offset in the host array, byte offset in the block, bytes) for each contiguous run of block `shard`
-/// of an array of type `type`, the host array being whole and row-major.
+/// Calls f(block's byte offset in the host array, byte offset in the block, bytes) for each contiguous run of block
+/// `shard` of an array of type `type`, the host array being whole and row-major.
 template <class F>
 void for_each_run(const aval& type, const mesh_value& mesh, axis_set varying, std::int64_t shard, F f) {
   const aval local = local_block(type, mesh);
@@ -92,7 +94,8 @@ void for_each_run(const aval& type, const mesh_value& mesh, axis_set varying, st
   for (std::int64_t done = 0; done < local.size(); done += run) {
     std::int64_t host = 0;
     for (int d = 0; d < type.rank; ++d)
-      host = host * type.dims[d].extent + block_index(device, type.dims[d].axes, mesh) * local.dims[d].extent + index[d];
+      host =
+          host * type.dims[d].extent + block_index(device, type.dims[d].axes, mesh) * local.dims[d].extent + index[d];
     f(host * element, done * element, run * element);
     for (int d = inner - 1; d >= 0; --d) {
       if (++index[d] < local.dims[d].extent) break;

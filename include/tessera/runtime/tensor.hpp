@@ -38,18 +38,14 @@ class tensor {
   void copy_to(element_type* host) const { runtime::copy_to_host(present(), host); }
 
   /// All elements, row-major. (Of bool use copy_to: a vector of bool has no array.)
-  std::vector<element_type> to_vector() const
-    requires(D != dtype::bool_)
-  {
+  std::vector<element_type> to_vector() const requires(D != dtype::bool_) {
     std::vector<element_type> host(static_cast<std::size_t>(type.size()));
     copy_to(host.data());
     return host;
   }
 
   /// The only element of a scalar.
-  element_type item() const
-    requires(Shape::size == 1)
-  {
+  element_type item() const requires(Shape::size == 1) {
     element_type value;
     runtime::copy_to_host(present(), &value);
     return value;
@@ -57,7 +53,8 @@ class tensor {
 
  private:
   const runtime::storage& present() const {
-    if (!data_) throw value_error("tensor: " + std::string(type_text<tensor>()) + " holds no array yet; put one into it first");
+    if (!data_)
+      throw value_error("tensor: " + std::string(type_text<tensor>()) + " holds no array yet; put one into it first");
     return *data_;
   }
 
@@ -75,7 +72,7 @@ concept Tensor = is_tensor<std::remove_cvref_t<T>>;
 /// A contiguous run of host elements whose extents are not part of its type.
 template <class T>
 concept HostSpan = requires(const T& x) {
-  { *x.data() };
+  {*x.data()};
   { x.size() } -> std::convertible_to<std::size_t>;
 };
 
@@ -96,13 +93,14 @@ void check_extents(const Host& host, std::string_view wanted) {
     if (fits) return;
     std::string found;
     for (const auto extent : host.shape()) found += (found.empty() ? "" : ",") + std::to_string(extent);
-    throw shape_error("device_put: the host array has extents [" + found + "], or is not row-major; it must be " + std::string(wanted));
+    throw shape_error("device_put: the host array has extents [" + found + "], or is not row-major; it must be " +
+                      std::string(wanted));
   }
 }
 
 /// A host array cut up over a mesh: `device_put<shape<32, 64>, P<"data">, cluster>(span)`. Elements are row-major, of a
-/// dtype's C++ type, exactly as many as the shape has (and, if the array knows them, in the same extents); else shape_error.
-/// Source: jax.device_put.
+/// dtype's C++ type, exactly as many as the shape has (and, if the array knows them, in the same extents); else
+/// shape_error. Source: jax.device_put.
 template <class Shape, class Spec, class Mesh, HostSpan Host>
 auto device_put(const Host& host) {
   using result = tensor<dtype_of<host_element<Host>>, Shape, Spec, Mesh>;

@@ -15,7 +15,9 @@ constexpr int dim_count(dim_list list) {
   return n;
 }
 constexpr int dim_at(dim_list list, int i) { return static_cast<int>((list >> (4 * i)) & 15U) - 1; }
-constexpr dim_list dim_append(dim_list list, int d) { return list | (static_cast<dim_list>(d + 1) << (4 * dim_count(list))); }
+constexpr dim_list dim_append(dim_list list, int d) {
+  return list | (static_cast<dim_list>(d + 1) << (4 * dim_count(list)));
+}
 constexpr bool dim_in(dim_list list, int d) {
   for (; list != 0; list >>= 4)
     if (static_cast<int>(list & 15U) - 1 == d) return true;

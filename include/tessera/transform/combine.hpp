@@ -73,7 +73,8 @@ struct all_reduce_groups {
       const int group = group_of[static_cast<std::size_t>(m)];
       bool independent = true;
       for (int k : member)
-        if (group_of[static_cast<std::size_t>(k)] == group && (before[static_cast<std::size_t>(k)] || after[static_cast<std::size_t>(k)]))
+        if (group_of[static_cast<std::size_t>(k)] == group &&
+            (before[static_cast<std::size_t>(k)] || after[static_cast<std::size_t>(k)]))
           independent = false;
       if (same && independent) {
         chosen = group;
@@ -89,7 +90,9 @@ struct all_reduce_groups {
 /// choice, as they were.
 constexpr graph::list<int> grouped_order(const graph::graph& g, const graph::list<int>& group_of) {
   const users used(g);
-  const auto leader = [&](int id) { return group_of[static_cast<std::size_t>(id)] < 0 ? id : group_of[static_cast<std::size_t>(id)]; };
+  const auto leader = [&](int id) {
+    return group_of[static_cast<std::size_t>(id)] < 0 ? id : group_of[static_cast<std::size_t>(id)];
+  };
   graph::list<int> waiting(g.nodes.size(), 0);
   for (int i = 0; i < g.size(); ++i) waiting[static_cast<std::size_t>(leader(i))] += g.at(i).operand_count();
   graph::list<int> ready;
@@ -133,12 +136,13 @@ constexpr graph::graph reorder(const graph::graph& g, const graph::list<int>& or
     place[static_cast<std::size_t>(id)] = result.add(n);
     if (n.code == op::parameter) result.parameters[static_cast<std::size_t>(n.attribute[0])] = result.size() - 1;
   }
-  for (const graph::output& out : g.outputs) result.outputs.push_back({place[static_cast<std::size_t>(out.node)], out.alias});
+  for (const graph::output& out : g.outputs)
+    result.outputs.push_back({place[static_cast<std::size_t>(out.node)], out.alias});
   return result;
 }
 
-/// Combines all-reduces of one kind and dtype over the same axes wherever neither depends on the other. Members of a group
-/// carry its number (from 1) as their last attribute and stand side by side; a group is one collective.
+/// Combines all-reduces of one kind and dtype over the same axes wherever neither depends on the other. Members of a
+/// group carry its number (from 1) as their last attribute and stand side by side; a group is one collective.
 constexpr graph::graph combine_all_reduces(const graph::graph& g) {
   all_reduce_groups groups(g);
   for (int i = 0; i < g.size(); ++i)

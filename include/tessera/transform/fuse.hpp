@@ -77,7 +77,8 @@ constexpr int join_lanes(int a, int b) { return a == 0 ? b : b == 0 || a == b ? 
 
 constexpr int lanes_of(const graph::graph& g, int id) {
   int lanes = lanes_of(g.type(id).type);
-  for (int k = 0; k < g.at(id).operand_count(); ++k) lanes = join_lanes(lanes, lanes_of(g.type(g.at(id).operands[k]).type));
+  for (int k = 0; k < g.at(id).operand_count(); ++k)
+    lanes = join_lanes(lanes, lanes_of(g.type(g.at(id).operands[k]).type));
   return lanes;
 }
 
@@ -103,7 +104,8 @@ constexpr int level_needed(const graph::graph& g, const fusion& f, int id, int n
 }
 
 /// Whether node `id` can run within a unit without a ring of units that wait for each other: what it reads has lower
-/// levels than the unit, or the unit's level may still rise. A read of the unit's own result through a view needs memory.
+/// levels than the unit, or the unit's level may still rise. A read of the unit's own result through a view needs
+/// memory.
 constexpr bool can_join(const graph::graph& g, const fusion& f, int id, int number) {
   for (int k = 0; k < g.at(id).operand_count(); ++k) {
     const int operand = g.at(id).operands[k];
@@ -112,8 +114,8 @@ constexpr bool can_join(const graph::graph& g, const fusion& f, int id, int numb
   return !f.at(number).awaited || level_needed(g, f, id, number) <= f.at(number).level;
 }
 
-/// The unit for elementwise node `id`: one that computes or reads an operand, the latest first, or else the newest unit;
-/// -1 if it can join none of them.
+/// The unit for elementwise node `id`: one that computes or reads an operand, the latest first, or else the newest
+/// unit; -1 if it can join none of them.
 constexpr int unit_to_join(const graph::graph& g, const fusion& f, int id, const graph::list<int>& last_reader) {
   int candidates[7];
   int count = 0;
@@ -147,8 +149,10 @@ constexpr void join(const graph::graph& g, fusion& f, int id, int number, graph:
   for (int k = 0; k < n.operand_count(); ++k) {
     const int awaited = awaited_node(g, n.operands[k]);
     if (f.unit_number(n.operands[k]) != number) ++u.sources;
-    if (const int other = f.unit_number(awaited); other >= 0 && other != number) f.units[static_cast<std::size_t>(other)].awaited = true;
-    if (is(n.code, graph::op_kind::elementwise) && g.type(awaited).rank > 0) last_reader[static_cast<std::size_t>(awaited)] = number;
+    if (const int other = f.unit_number(awaited); other >= 0 && other != number)
+      f.units[static_cast<std::size_t>(other)].awaited = true;
+    if (is(n.code, graph::op_kind::elementwise) && g.type(awaited).rank > 0)
+      last_reader[static_cast<std::size_t>(awaited)] = number;
   }
 }
 
@@ -162,8 +166,8 @@ constexpr fusion fuse(const graph::graph& g) {
     const graph::node& n = g.at(i);
     if (runs_nowhere(n.code)) continue;
     int number = is(n.code, graph::op_kind::elementwise) ? unit_to_join(g, f, i, last_reader) : -1;
-    const bool grouped = n.code == op::all_reduce && n.attribute[3] != 0 && i > 0 && g.at(i - 1).code == op::all_reduce &&
-                         g.at(i - 1).attribute[3] == n.attribute[3];
+    const bool grouped = n.code == op::all_reduce && n.attribute[3] != 0 && i > 0 &&
+                         g.at(i - 1).code == op::all_reduce && g.at(i - 1).attribute[3] == n.attribute[3];
     if (grouped) number = f.unit_number(i - 1);
     join(g, f, i, number >= 0 ? number : static_cast<int>(f.units.size()), last_reader);
   }
@@ -185,7 +189,8 @@ constexpr graph::list<int> schedule(const graph::graph& g, const fusion& f) {
       }
     }
   };
-  for_each_dependency([&](std::size_t awaited, int user) { ++first[awaited + 1], ++waiting[static_cast<std::size_t>(user)]; });
+  for_each_dependency(
+      [&](std::size_t awaited, int user) { ++first[awaited + 1], ++waiting[static_cast<std::size_t>(user)]; });
   for (std::size_t i = 1; i <= count; ++i) first[i] += first[i - 1];
   graph::list<int> users(static_cast<std::size_t>(first[count]), 0);
   graph::list<int> place = first;

@@ -18,11 +18,13 @@ struct cotangents {
 };
 
 /// `ct` summed over what broadcasting repeated, with exactly the type of the operand it belongs to. A broadcast operand
-/// costs an all-reduce over the axes that cut the repeated dimensions, an uncut one zipped with a cut one an all-gather.
+/// costs an all-reduce over the axes that cut the repeated dimensions, an uncut one zipped with a cut one an
+/// all-gather.
 constexpr value unbroadcast(value ct, const aval& operand) {
   const aval& from = ct.type();
   const spec_value spec = graph::spec_of(operand);
-  if (operand.rank == 0 && from.rank > 0) return graph::reduce(op::reduce_sum, ct, sharding::all_dims(from.rank), false, &spec);
+  if (operand.rank == 0 && from.rank > 0)
+    return graph::reduce(op::reduce_sum, ct, sharding::all_dims(from.rank), false, &spec);
   sharding::dim_set repeated = 0;
   for (int i = 0; i < operand.rank; ++i)
     if (operand.dims[i].extent == 1 && from.dims[i].extent != 1) repeated |= 1U << i;
@@ -75,7 +77,8 @@ constexpr cotangents pow_cotangents(value x, value y, value result, value ct) {
   const value flat = graph::binary(op::eq, y, zero);
   const value to_x = ct * graph::select(flat, zero, y * graph::binary(op::pow, x, graph::select(flat, one, y - one)));
   const value positive = graph::binary(op::gt, x, zero);
-  const value to_y = ct * graph::select(positive, result * graph::unary(op::log, graph::select(positive, x, one)), zero);
+  const value to_y =
+      ct * graph::select(positive, result * graph::unary(op::log, graph::select(positive, x, one)), zero);
   return {{to_x, to_y}};
 }
 

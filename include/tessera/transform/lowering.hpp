@@ -76,7 +76,8 @@ struct lowering {
         for (int d = 0; d < domain.rank; ++d) {
           int found = -1;
           for (int j = 0; j < from.rank; ++j)
-            if (sharding::dim_at(n.attribute[0], j) == place[d] && from.dims[j].extent == n.type.dims[place[d]].extent) found = j;
+            if (sharding::dim_at(n.attribute[0], j) == place[d] && from.dims[j].extent == n.type.dims[place[d]].extent)
+              found = j;
           place[d] = place[d] < 0 ? -1 : found;
         }
       } else if (n.code == op::transpose) {
@@ -113,7 +114,8 @@ struct lowering {
         joins = out.accesses[i].strides[rank - 1] == out.accesses[i].strides[d] * domain.dims[d].extent;
       if (!joins) extents[rank++] = 1;
       extents[rank - 1] *= domain.dims[d].extent;
-      for (std::size_t i = first; i < out.accesses.size(); ++i) out.accesses[i].strides[rank - 1] = out.accesses[i].strides[d];
+      for (std::size_t i = first; i < out.accesses.size(); ++i)
+        out.accesses[i].strides[rank - 1] = out.accesses[i].strides[d];
     }
     for (std::size_t i = first; i < out.accesses.size(); ++i)
       for (int d = rank; d < max_rank; ++d) out.accesses[i].strides[d] = 0;
@@ -123,7 +125,9 @@ struct lowering {
   static constexpr graph::source_mode mode_of(const graph::access& a, int rank) {
     const std::int64_t inner = rank > 0 ? a.strides[rank - 1] : 0;
     if (a.buffer < 0) return inner == 0 ? graph::source_mode::count_repeated : graph::source_mode::count;
-    return inner == 0 ? graph::source_mode::repeated : inner == 1 ? graph::source_mode::contiguous : graph::source_mode::strided;
+    return inner == 0   ? graph::source_mode::repeated
+           : inner == 1 ? graph::source_mode::contiguous
+                        : graph::source_mode::strided;
   }
 
   constexpr void put(int w) { out.words.push_back({w}); }
@@ -148,7 +152,8 @@ struct lowering {
           registers[3 * m + static_cast<std::size_t>(k)] = 1000 + static_cast<int>(made);
           continue;
         }
-        auto known = static_cast<std::size_t>(std::find(source_node.begin(), source_node.end(), operand) - source_node.begin());
+        auto known =
+            static_cast<std::size_t>(std::find(source_node.begin(), source_node.end(), operand) - source_node.begin());
         if (known == source_node.size()) {
           source_node.push_back(operand);
           source_type.push_back(g.type(operand).type);
@@ -195,7 +200,8 @@ struct lowering {
     for (std::size_t c = 0; c < out.codes.size(); ++c) {
       bool equal = out.codes[c].count == count;
       for (int i = 0; equal && i < count; ++i)
-        equal = out.words[static_cast<std::size_t>(out.codes[c].first + i)].value == out.words[static_cast<std::size_t>(first + i)].value;
+        equal = out.words[static_cast<std::size_t>(out.codes[c].first + i)].value ==
+                out.words[static_cast<std::size_t>(first + i)].value;
       if (!equal) continue;
       out.words.resize(static_cast<std::size_t>(first));
       return static_cast<int>(c);
@@ -243,7 +249,8 @@ struct lowering {
     s.sizes[3] = extent_of(lhs, dims.lhs_batch);
     s.sizes[4] = layout_of(lhs.rank, dims.lhs_contracting, dims.lhs_batch).contracting_first;
     const dot_operand_layout right = layout_of(rhs.rank, dims.rhs_contracting, dims.rhs_batch);
-    s.sizes[5] = !right.contracting_first && rhs.rank > sharding::dim_count(dims.rhs_batch) + sharding::dim_count(dims.rhs_contracting);
+    s.sizes[5] = !right.contracting_first &&
+                 rhs.rank > sharding::dim_count(dims.rhs_batch) + sharding::dim_count(dims.rhs_contracting);
     s.flops = 2 * s.sizes[0] * s.sizes[1] * s.sizes[2] * s.sizes[3];
     add_step(s);
   }

@@ -35,7 +35,7 @@ constexpr dot_operand_layout layout_of(int rank, sharding::dim_list contracting,
 /// The pass's state.
 struct materialiser {
   graph::graph result{};
-  graph::list<int> place{};  ///< where each old node went
+  graph::list<int> place{};   ///< where each old node went
   graph::list<int> copied{};  ///< the copy of each new node, or -1
 
   constexpr int add(const graph::node& n) {
@@ -103,12 +103,14 @@ struct materialiser {
     graph::node turned;
     turned.code = op::transpose;
     turned.type = result.type(n.operands[operand]);
-    for (int i = 0; i < rank; ++i) turned.type.dims[i] = result.type(n.operands[operand]).dims[sharding::dim_at(order, i)];
+    for (int i = 0; i < rank; ++i)
+      turned.type.dims[i] = result.type(n.operands[operand]).dims[sharding::dim_at(order, i)];
     turned.operands[0] = n.operands[operand];
     turned.attribute[0] = order;
     n.operands[operand] = copy_of(add(turned));
     n.attribute[2 + operand] = graph::dims_in_order(sharding::dim_count(batch));
-    n.attribute[operand] = graph::dims_in_order(sharding::dim_count(contracting), rank - sharding::dim_count(contracting));
+    n.attribute[operand] =
+        graph::dims_in_order(sharding::dim_count(contracting), rank - sharding::dim_count(contracting));
   }
 
   /// A reduction over dimensions that do not lie side by side is several, the last run first.
@@ -130,8 +132,7 @@ struct materialiser {
       }
       n.type = operand;
       n.type.rank = 0;
-      for (int d = 0; d < operand.rank; ++d)
-        n.type.dims[d] = {};
+      for (int d = 0; d < operand.rank; ++d) n.type.dims[d] = {};
       for (int d = 0; d < operand.rank; ++d)
         if (!(run & (1U << d))) n.type.dims[n.type.rank++] = operand.dims[d];
       n.operands[0] = add(n);

@@ -12,7 +12,9 @@ namespace tessera::transform {
 /// Blocks of memory start at multiples of this many bytes.
 inline constexpr std::int64_t buffer_alignment = 64;
 
-constexpr std::int64_t aligned(std::int64_t bytes) { return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment; }
+constexpr std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+}
 
 /// When each buffer is first written and last read, in steps.
 struct lifetimes {
@@ -35,7 +37,9 @@ struct lifetimes {
 /// Whether step `s` reads `b` only element by element, just where it writes its results, so that a result may take over
 /// the memory.
 constexpr bool reads_in_place(const graph::program& p, const graph::step& s, int b) {
-  if (s.kind == graph::step_kind::all_reduce || s.kind == graph::step_kind::softmax || s.kind == graph::step_kind::log_softmax) return true;
+  if (s.kind == graph::step_kind::all_reduce || s.kind == graph::step_kind::softmax ||
+      s.kind == graph::step_kind::log_softmax)
+    return true;
   if (s.kind != graph::step_kind::fused) return false;
   for (int a = s.first; a < s.first + s.sources; ++a) {
     const graph::access& read = p.accesses[static_cast<std::size_t>(a)];
@@ -70,7 +74,8 @@ constexpr void place_results(const graph::graph& g, graph::program& p, const gra
     const int argument = p.arguments[static_cast<std::size_t>(g.outputs[o].alias)].buffer;
     const int birth = lives.born[static_cast<std::size_t>(made)];
     const int last_read = lives.dies[static_cast<std::size_t>(argument)];
-    const bool free = last_read < birth || (last_read == birth && reads_in_place(p, p.steps[static_cast<std::size_t>(birth)], argument));
+    const bool free = last_read < birth ||
+                      (last_read == birth && reads_in_place(p, p.steps[static_cast<std::size_t>(birth)], argument));
     if (free && birth > last_check) {
       b.where = graph::space::argument;
       b.place = g.outputs[o].alias;
@@ -107,9 +112,11 @@ struct inheritance {
         for (int a = s.first; a < s.first + s.sources; ++a) {
           const int from = p.accesses[static_cast<std::size_t>(a)].buffer;
           const bool paired = s.kind != graph::step_kind::all_reduce || a - s.first == r - s.first - s.sources;
-          if (!paired || !is_temporary(p, from) || lives.dies[static_cast<std::size_t>(from)] != static_cast<int>(i)) continue;
+          if (!paired || !is_temporary(p, from) || lives.dies[static_cast<std::size_t>(from)] != static_cast<int>(i))
+            continue;
           if (std::find(given.begin(), given.end(), from) != given.end() || !reads_in_place(p, s, from)) continue;
-          if (p.buffers[static_cast<std::size_t>(from)].bytes != p.buffers[static_cast<std::size_t>(to)].bytes) continue;
+          if (p.buffers[static_cast<std::size_t>(from)].bytes != p.buffers[static_cast<std::size_t>(to)].bytes)
+            continue;
           if (s.kind != graph::step_kind::all_reduce &&
               p.buffers[static_cast<std::size_t>(from)].varying != p.buffers[static_cast<std::size_t>(to)].varying)
             continue;
@@ -135,7 +142,8 @@ constexpr std::int64_t place_temporaries(graph::program& p) {
   const inheritance lines(p, lives);
   graph::list<int> order;
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
-    if (inheritance::is_temporary(p, static_cast<int>(b)) && lines.root[b] == static_cast<int>(b) && lives.born[b] >= 0) order.push_back(static_cast<int>(b));
+    if (inheritance::is_temporary(p, static_cast<int>(b)) && lines.root[b] == static_cast<int>(b) && lives.born[b] >= 0)
+      order.push_back(static_cast<int>(b));
   std::sort(order.begin(), order.end(), [&](int a, int b) {
     const std::int64_t left = p.buffers[static_cast<std::size_t>(a)].bytes;
     const std::int64_t right = p.buffers[static_cast<std::size_t>(b)].bytes;
@@ -148,7 +156,8 @@ constexpr std::int64_t place_temporaries(graph::program& p) {
     const std::int64_t bytes = aligned(p.buffers[static_cast<std::size_t>(b)].bytes);
     for (int other : placed) {
       const auto o = static_cast<std::size_t>(other);
-      const bool together = lives.born[o] <= lines.dies[static_cast<std::size_t>(b)] && lives.born[static_cast<std::size_t>(b)] <= lines.dies[o];
+      const bool together = lives.born[o] <= lines.dies[static_cast<std::size_t>(b)] &&
+                            lives.born[static_cast<std::size_t>(b)] <= lines.dies[o];
       if (!together) continue;
       if (offset + bytes <= p.buffers[o].place) break;
       const std::int64_t end = p.buffers[o].place + aligned(p.buffers[o].bytes);
@@ -156,7 +165,9 @@ constexpr std::int64_t place_temporaries(graph::program& p) {
     }
     p.buffers[static_cast<std::size_t>(b)].place = offset;
     total = offset + bytes > total ? offset + bytes : total;
-    const auto after = std::find_if(placed.begin(), placed.end(), [&](int other) { return p.buffers[static_cast<std::size_t>(other)].place > offset; });
+    const auto after = std::find_if(placed.begin(), placed.end(), [&](int other) {
+      return p.buffers[static_cast<std::size_t>(other)].place > offset;
+    });
     placed.insert(after, b);
   }
   for (std::size_t b = 0; b < p.buffers.size(); ++b)

@@ -106,7 +106,8 @@ struct partitioner {
     if (from.type.unreduced == 0) return from;
     const axis_set pending = from.type.unreduced;
     from.type.unreduced = 0;
-    from.local = emit(op::all_reduce, block(from.type), {from.local}, {pending, static_cast<std::uint64_t>(from.pending)});
+    from.local =
+        emit(op::all_reduce, block(from.type), {from.local}, {pending, static_cast<std::uint64_t>(from.pending)});
     return from;
   }
 
@@ -224,8 +225,8 @@ struct partitioner {
     const sharding::dot_dims dims = graph::dot_dims_of(n);
     dot_cut cut{global.type(n.operands[0]), global.type(n.operands[1]), 0};
     for (int i = 0; i < sharding::dim_count(dims.lhs_batch); ++i)
-      match(cut.lhs.dims[sharding::dim_at(dims.lhs_batch, i)], cut.rhs.dims[sharding::dim_at(dims.rhs_batch, i)], cut.lhs,
-            cut.rhs);
+      match(cut.lhs.dims[sharding::dim_at(dims.lhs_batch, i)], cut.rhs.dims[sharding::dim_at(dims.rhs_batch, i)],
+            cut.lhs, cut.rhs);
     for (int i = 0; i < sharding::dim_count(dims.lhs_contracting); ++i) {
       dim& l = cut.lhs.dims[sharding::dim_at(dims.lhs_contracting, i)];
       match(l, cut.rhs.dims[sharding::dim_at(dims.rhs_contracting, i)], cut.lhs, cut.rhs);
@@ -234,7 +235,8 @@ struct partitioner {
     const sharding::dim_list lhs_free = sharding::free_dims(cut.lhs.rank, dims.lhs_contracting, dims.lhs_batch);
     const sharding::dim_list rhs_free = sharding::free_dims(cut.rhs.rank, dims.rhs_contracting, dims.rhs_batch);
     const int batches = sharding::dim_count(dims.lhs_batch);
-    settle_free(cut.lhs, lhs_free, batches, n.type, without(cut.rhs, dims.rhs_contracting, dims.rhs_batch), cut.pending);
+    settle_free(cut.lhs, lhs_free, batches, n.type, without(cut.rhs, dims.rhs_contracting, dims.rhs_batch),
+                cut.pending);
     settle_free(cut.rhs, rhs_free, batches + sharding::dim_count(lhs_free), n.type,
                 without(cut.lhs, dims.lhs_contracting, dims.lhs_batch), cut.pending);
     return cut;

@@ -40,7 +40,9 @@ constexpr bool is_identity(const graph::graph& g, const graph::node& n) {
 }
 
 /// `x` as the element type keeps it.
-constexpr double rounded(double x, dtype type) { return type == dtype::f32 ? static_cast<double>(static_cast<float>(x)) : x; }
+constexpr double rounded(double x, dtype type) {
+  return type == dtype::f32 ? static_cast<double>(static_cast<float>(x)) : x;
+}
 
 /// Whether sums, products and quotients of such numbers are finite and have all their digits in any element type.
 constexpr bool is_tame(double x) {
@@ -104,7 +106,8 @@ constexpr graph::graph eliminate_dead(const graph::graph& g) {
     place[static_cast<std::size_t>(i)] = result.add(n);
     if (n.code == op::parameter) result.parameters.push_back(result.size() - 1);
   }
-  for (const graph::output& out : g.outputs) result.outputs.push_back({place[static_cast<std::size_t>(out.node)], out.alias});
+  for (const graph::output& out : g.outputs)
+    result.outputs.push_back({place[static_cast<std::size_t>(out.node)], out.alias});
   return result;
 }
 
@@ -133,7 +136,8 @@ constexpr graph::graph merge_equal(const graph::graph& g) {
     }
     place[static_cast<std::size_t>(i)] = table[slot];
   }
-  for (const graph::output& out : g.outputs) result.outputs.push_back({place[static_cast<std::size_t>(out.node)], out.alias});
+  for (const graph::output& out : g.outputs)
+    result.outputs.push_back({place[static_cast<std::size_t>(out.node)], out.alias});
   return result;
 }
 
