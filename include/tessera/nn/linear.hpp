@@ -6,6 +6,7 @@
 #include <tessera/graph/visit.hpp>
 #include <tessera/ops/elementwise.hpp>
 #include <tessera/ops/matmul.hpp>
+#include <tessera/ops/reshard.hpp>
 
 namespace tessera {
 
@@ -51,11 +52,16 @@ struct linear {
   variable<param, dtype::f32, shape<Out>, bias_spec> bias;
   TESSERA_MODULE(linear, kernel, bias)
 
+  /// Whether the last extent is In.
+  static constexpr bool takes(const aval& x) { return x.rank >= 2 && x.dims[x.rank - 1].extent == In; }
+
   constexpr auto operator()(const ArrayLike auto& x, auto... out) const {
     using X = std::remove_cvref_t<decltype(x)>;
     if constexpr (Poison<X>) {
       return poison{};
-    } else if constexpr (X::rank < 2 || X::type.dims[X::rank < 1 ? 0 : X::rank - 1].extent != In) {
+    } else if constexpr (Variable<X>) {
+      return (*this)(reshard<typename X::spec_type>(x), out...);
+    } else if constexpr (!takes(X::type)) {
       diagnose(report<message::linear_features, [] {
         text_buffer text;
         text << "linear<" << In << ", " << Out << "> of " << type_text<X>();
