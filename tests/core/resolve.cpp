@@ -61,10 +61,10 @@ constexpr ts::text_buffer place() {
 
 TEST_CASE("The place of a fault names extent, dimension, axis, its size and the nearest extent") {
   static_assert(place<shape<8, 30>, P<"x", "y">>().view() ==
-                " dimension 1 of extent 30, axis y of size 4, 4 devices, nearest extent 28");
+                ", dimension 1 of extent 30, axis y of size 4, 4 devices, nearest extent 28");
   static_assert(place<shape<30>, P<axes<"x", "y">>>().view() ==
-                " dimension 0 of extent 30, axis x of size 2, 8 devices, nearest extent 32");
-  static_assert(place<shape<8>, P<"q">>().view() == " dimension 0 of extent 8, axis q, the mesh has x y z");
+                ", dimension 0 of extent 30, axis x of size 2, 8 devices, nearest extent 32");
+  static_assert(place<shape<8>, P<"q">>().view() == ", dimension 0 of extent 8, axis q, the mesh has x y z");
   SUCCEED();
 }
 
