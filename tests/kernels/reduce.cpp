@@ -26,8 +26,7 @@ bool agrees(reduce_kind kind, T value, T expected, std::int64_t n, T sum_of_magn
   if constexpr (std::is_floating_point_v<T>)
     return close(value, expected,
                  kind == reduce_kind::sum ? static_cast<T>(2 * n) * epsilon<T> * sum_of_magnitudes : T(0));
-  else
-    return value == expected;
+  else return value == expected;
 }
 
 template <class T>
@@ -199,8 +198,8 @@ TEST_CASE("reduce gives the same bits on 1, 2 and 4 threads, at any alignment, f
   }
 }
 
-TEMPLATE_TEST_CASE("add_shards combines shards half by half, also in place", "", float, double, std::int32_t, std::uint32_t,
-                   bool) {
+TEMPLATE_TEST_CASE("add_shards combines shards half by half, also in place", "", float, double, std::int32_t,
+                   std::uint32_t, bool) {
   for (const reduce_kind kind : kinds) {
     if (std::is_same_v<TestType, bool> && kind == reduce_kind::sum) continue;
     for (int shards : {1, 2, 3, 8})

@@ -47,7 +47,8 @@ const std::map<std::string, std::string> covered{
 
 /// Why a case has no test.
 const std::map<std::string, std::string> left_out{
-    {"training_state_leaf_count", "there is no training state that holds a random key and a step count beside an optimiser"},
+    {"training_state_leaf_count",
+     "there is no training state that holds a random key and a step count beside an optimiser"},
     {"bnnet_losses", "there are no batch normalisation and dropout layers"},
     {"bnnet_running_stats_after_5", "there are no batch normalisation and dropout layers"},
     {"pipeline_output", "there is no pipeline schedule that runs"},

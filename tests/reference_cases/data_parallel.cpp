@@ -82,8 +82,8 @@ TEST_CASE("one device and eight give the reference's losses and parameters, and 
   CHECK(reference::check("dp_losses", together.losses(3)));
   CHECK(reference::check("dp_params_after_3", alone.parameters()));
   CHECK(reference::check("dp_params_after_3", together.parameters()));
-  CHECK(reference::check("dp_vs_single_param_diff",
-                         largest_difference(elements(alone.model), elements(together.model))));
+  CHECK(
+      reference::check("dp_vs_single_param_diff", largest_difference(elements(alone.model), elements(together.model))));
 }
 
 TEST_CASE("a data-parallel step sums gradients and loss in one all-reduce") {
@@ -96,7 +96,8 @@ TEST_CASE("a kernel split four ways takes a quarter of its bytes on each device"
   CHECK(reference::check("up_kernel_bytes_global_and_device",
                          std::vector<std::int64_t>{split_kernel::type.bytes(), split_kernel_device_bytes}));
   // What is counted is what is stored: four blocks of that size.
-  const auto put = ts::device_put<ts::shape<64, 256>, P<none, "model">, split_kernel::mesh_type>(std::vector<float>(64 * 256));
+  const auto put =
+      ts::device_put<ts::shape<64, 256>, P<none, "model">, split_kernel::mesh_type>(std::vector<float>(64 * 256));
   CHECK(put.data()->shards == 4);
   CHECK(put.data()->block_bytes == split_kernel_device_bytes);
 }

@@ -40,7 +40,7 @@ constexpr ts::text_buffer collectives() {
   for (const ts::graph::step& s : p.steps) {
     if (!ts::graph::is_collective(s.kind)) continue;
     if (out.size > 0) out << ", ";
-    out << (s.kind == ts::graph::step_kind::all_reduce    ? "all_reduce"
+    out << (s.kind == ts::graph::step_kind::all_reduce   ? "all_reduce"
             : s.kind == ts::graph::step_kind::all_gather ? "all_gather"
                                                          : "reduce_scatter");
     for (int i = 0; i < ts::axis_count(s.axes); ++i) out << " " << mesh_of<Layout>::value.name(ts::axis_at(s.axes, i));
@@ -58,7 +58,8 @@ static_assert(collectives<data8, step_of<data8, clipped_adamw>>().view() == "all
 static_assert(collectives<data2_model4, forward_of<data2_model4>>().view() == "all_reduce model");
 static_assert(collectives<data2_model4, step_of<data2_model4, clipped_adamw>>().view() ==
               "all_reduce model, all_reduce data, all_reduce model");
-static_assert(collectives<data2_model4, step_of<data2_model4, momentum>>().view() == "all_reduce model, all_reduce data");
+static_assert(collectives<data2_model4, step_of<data2_model4, momentum>>().view() ==
+              "all_reduce model, all_reduce data");
 
 io::fashion_mnist load() {
   try {
@@ -80,8 +81,8 @@ template <class Layout>
 training train(const io::labelled_images& images, std::uint32_t seed, std::size_t steps) {
   auto model = ts::init<classifier<Layout>, mesh_of<Layout>>(ts::nn::rngs{.params = seed});
   auto optimizer = ts::nn::optimizer<ts::nn::param>(model, ts::optim::sgd(0.05, 0.9));
-  const auto order = sample_order(0, static_cast<std::size_t>(images.count()),
-                                  ts::random::fold_in(ts::random::make_key(seed), 1));
+  const auto order =
+      sample_order(0, static_cast<std::size_t>(images.count()), ts::random::fold_in(ts::random::make_key(seed), 1));
   host_batch host(batch, pixels);
   training result;
   for (std::size_t step = 0; step < steps; ++step) {

@@ -67,8 +67,8 @@ reference::json collectives() {
 
 /// Whether a program has exactly these collectives.
 constexpr bool only(const ts::analysis::collective_counts& counts, int all_reduce, int all_gather, int reduce_scatter) {
-  return counts.all_reduce == all_reduce && counts.all_gather == all_gather && counts.reduce_scatter == reduce_scatter &&
-         counts.all_to_all == 0 && counts.collective_permute == 0;
+  return counts.all_reduce == all_reduce && counts.all_gather == all_gather &&
+         counts.reduce_scatter == reduce_scatter && counts.all_to_all == 0 && counts.collective_permute == 0;
 }
 
 }  // namespace cases

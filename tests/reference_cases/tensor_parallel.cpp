@@ -98,7 +98,8 @@ model_of<Layout> published_model() {
 
 template <class Layout>
 batch_of<Layout> batch(const std::string& file) {
-  return ts::device_put<ts::shape<32, 64>, typename Layout::rows, typename Layout::mesh>(reference::load_npy<float>(file));
+  return ts::device_put<ts::shape<32, 64>, typename Layout::rows, typename Layout::mesh>(
+      reference::load_npy<float>(file));
 }
 
 /// Five steps from the published weights.
@@ -221,8 +222,8 @@ TEST_CASE("the grid's training step has the reference's collectives") {
 
 TEST_CASE("a device of eight keeps an eighth of parameters and Adam's state") {
   const auto kib = [](std::int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(ts::KiB); };
-  CHECK(reference::check("fsdp_kib_global_and_device",
-                         std::vector<double>{kib(fsdp_state.all), kib(fsdp_state.device)}));
+  CHECK(
+      reference::check("fsdp_kib_global_and_device", std::vector<double>{kib(fsdp_state.all), kib(fsdp_state.device)}));
   // What is counted is what is stored.
   auto model = published_model<fsdp>();
   auto optimizer = ts::nn::optimizer<ts::nn::param>(model, ts::optim::adam(1e-2));

@@ -36,8 +36,7 @@ struct add {
   T operator()(T a, T b) const {
     if constexpr (std::is_integral_v<T>)
       return static_cast<T>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
-    else
-      return a + b;
+    else return a + b;
   }
 };
 
@@ -48,10 +47,8 @@ struct extreme {
   T identity;
 
   batch<T> operator()(const batch<T>& a, const batch<T>& b) const {
-    if constexpr (std::is_integral_v<T>)
-      return Max ? xsimd::max(a, b) : xsimd::min(a, b);
-    else
-      return xsimd::select((Max ? b > a : b < a) || xsimd::isnan(b), b, a);
+    if constexpr (std::is_integral_v<T>) return Max ? xsimd::max(a, b) : xsimd::min(a, b);
+    else return xsimd::select((Max ? b > a : b < a) || xsimd::isnan(b), b, a);
   }
   T operator()(T a, T b) const { return (Max ? b > a : b < a) || b != b ? b : a; }
 };
@@ -65,12 +62,9 @@ template <class T, class F>
 void with_operation(reduce_kind kind, F&& f) {
   using U = reduced_as<T>;
   const auto identity = static_cast<U>(reduce_identity<T>(kind));
-  if (kind == reduce_kind::sum)
-    f(add<U>{identity});
-  else if (kind == reduce_kind::max)
-    f(extreme<U, true>{identity});
-  else
-    f(extreme<U, false>{identity});
+  if (kind == reduce_kind::sum) f(add<U>{identity});
+  else if (kind == reduce_kind::max) f(extreme<U, true>{identity});
+  else f(extreme<U, false>{identity});
 }
 
 /// Lines of at least this many rows of lanes are cut into line_parts parts, also when one thread does them all.
@@ -140,10 +134,8 @@ void reduce_columns(const Op& op, const T* in, T* out, std::int64_t outer, std::
     const std::int64_t columns = std::min(lane_count<T>, inner - column);
     const T* const from = in + o * n * inner + column;
     T* const to = out + o * inner + column;
-    if (columns <= width<T>)
-      reduce_tile<1>(op, from, end, n, inner, columns, to);
-    else
-      reduce_tile<lane_batches<T>>(op, from, end, n, inner, columns, to);
+    if (columns <= width<T>) reduce_tile<1>(op, from, end, n, inner, columns, to);
+    else reduce_tile<lane_batches<T>>(op, from, end, n, inner, columns, to);
   });
 }
 
@@ -186,18 +178,16 @@ void reduce(reduce_kind kind, const T* in, T* out, std::int64_t outer, std::int6
   auto* const to = reinterpret_cast<U*>(out);
   const bool many = parallel && outer * n * inner >= detail::worth_reducing_in_parallel;
   detail::with_operation<T>(kind, [&](const auto& op) {
-    if (inner == 1)
-      detail::reduce_lines<U>(op, from, to, outer, n, many);
-    else
-      detail::reduce_columns<U>(op, from, to, outer, n, inner, many);
+    if (inner == 1) detail::reduce_lines<U>(op, from, to, outer, n, many);
+    else detail::reduce_columns<U>(op, from, to, outer, n, inner, many);
   });
 }
 
 /// out[i] = in[0][i] op in[1][i] op ... op in[shards-1][i] for i < n: the body of an all-reduce.
 ///
-/// Bits: the first half of the shards (rounded down) is combined, then the rest, then the two, and so on within each. So
-/// where a power of two of shards each hold the sum of as many whole blocks of 32 rows, `reduce` of all rows along an
-/// axis with inner > 1 gives the same bits.
+/// Bits: the first half of the shards (rounded down) is combined, then the rest, then the two, and so on within each.
+/// So where a power of two of shards each hold the sum of as many whole blocks of 32 rows, `reduce` of all rows along
+/// an axis with inner > 1 gives the same bits.
 ///
 /// Types, NaN and wrapping as in reduce. `out` may be any of the inputs, but must not overlap one otherwise.
 /// Throws value_error if shards < 1.
