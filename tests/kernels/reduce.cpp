@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -224,12 +225,13 @@ TEMPLATE_TEST_CASE("add_shards combines shards half by half, also in place", "",
 }
 
 TEST_CASE("sums of shards that hold whole blocks of rows have the bits of the sum of all rows") {
-  constexpr std::int64_t columns = 10;
   for (const int shards : {1, 2, 4, 8, 16})
-    for (const std::int64_t rows : {32, 64, 96, 160}) {
+    for (const auto& [rows, wide] : {std::pair{32, 10}, {64, 10}, {96, 33}, {160, 10}}) {
+      const std::int64_t columns = wide;
       std::vector<float> all(static_cast<std::size_t>(shards * rows * columns));
       fill_random(all, 7U);
-      std::vector<float> whole(columns), parts(static_cast<std::size_t>(shards) * columns), total(columns);
+      const auto size = static_cast<std::size_t>(columns);
+      std::vector<float> whole(size), parts(static_cast<std::size_t>(shards) * size), total(size);
       kernels::reduce(reduce_kind::sum, all.data(), whole.data(), 1, shards * rows, columns, false);
       kernels::reduce(reduce_kind::sum, all.data(), parts.data(), shards, rows, columns, false);
       std::vector<const float*> in;
