@@ -118,6 +118,7 @@ int train(const settings& s) {
 
   examples::csv metrics(std::filesystem::path(s.out) / "metrics.csv",
                         {"epoch", "loss", "accuracy", "images_per_second"});
+  metrics.save();  // a folder that cannot be written to is refused before training
   examples::progress progress("images", total, batch);
   progress.line("mesh " + s.mesh + ", " + std::to_string(steps) + " steps of " + std::to_string(batch) +
                 " images an epoch; the last " + std::to_string(data.train_count % batch) +

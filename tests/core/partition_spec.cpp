@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tessera/core/partition_spec.hpp>
+#include <tessera/runtime/tensor.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -37,4 +38,14 @@ TEST_CASE("One dimension may be cut by every axis a mesh can have") {
   using all = P<axes<"a", "b", "c", "d", "e", "f", "g", "h">>;
   static_assert(std::same_as<all, ts::partition_spec<ts::cut<"a", "b", "c", "d", "e", "f", "g", "h">>>);
   SUCCEED();
+}
+
+template <class T>
+constexpr auto cut_in_a_template(T) {
+  return ts::tensor<ts::f32, ts::shape<8, 8>, ts::P<ts::axes<"data", "model">>,
+                    ts::mesh<ts::axis<"data", 2>, ts::axis<"model", 4>>>::type;
+}
+
+TEST_CASE("A spec of several axes on one dimension may be written inside a template") {
+  STATIC_REQUIRE(ts::axis_count(cut_in_a_template(0).dims[0].axes) == 2);
 }

@@ -72,7 +72,12 @@
   X(variable_assign,                                                                                                 \
     "tessera: variable: the new value has another dtype, shape or sharding; convert, reshape or reshard it first")   \
   X(optimizer_wrt, "tessera: optimizer: nothing says what it updates; write optimizer<param>(model, ...)")           \
+  X(optimizer_nothing,                                                                                               \
+    "tessera: optimizer: the model has no variables of this kind; write optimizer<param>(model, ...)")               \
   X(optimizer_gradients, "tessera: optimizer: the gradients belong to another model; pass those of this model")      \
+  X(linear_option,                                                                                                   \
+    "tessera: linear: an option is not one of linear, or is given twice; write kernel<P<...>> or bias<P<...>>, "     \
+    "once each")                                                                                                     \
   X(linear_features, "tessera: linear: the last extent of the input is not in_features; make the layers chain")      \
   X(module_members, "tessera: module: there are more than 39 members; put some into a module of their own")          \
   X(module_macro, "tessera: module: the type does not name its members; write TESSERA_MODULE(type, members...)")     \

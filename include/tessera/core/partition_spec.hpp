@@ -36,15 +36,18 @@ struct spec_entry {
   }
 };
 
-/// Several axes on one dimension, major first: `P<axes<"data", "model">>`.
 template <text... Names>
-inline constexpr spec_entry axes = [] {
+constexpr spec_entry entry_of_axes() {
   constexpr int count = sizeof...(Names);
   spec_entry entry;
   if constexpr (count <= spec_entry::max_names) (entry.add(Names.chars, Names.length), ...);
   else diagnose(report<message::mesh_axis_count, [] { return text_buffer{} << count << " axes on one dimension"; }>);
   return entry;
-}();
+}
+
+/// Several axes on one dimension, major first: `P<axes<"data", "model">>`.
+template <text... Names>
+inline constexpr spec_entry axes = entry_of_axes<Names...>();
 
 /// The axes of one dimension; `cut<>` is an uncut one.
 template <text... Names>
@@ -82,9 +85,13 @@ struct strip_uncut<partition_spec<Kept...>, First, Rest...>
     : std::conditional_t<(First::count + ... + Rest::count) == 0, std::type_identity<partition_spec<Kept...>>,
                          strip_uncut<partition_spec<Kept..., First>, Rest...>> {};
 
+/// A struct, since g++ 12 crashes where an alias asks for the type of a call that depends on a variable template.
+template <spec_entry... Entries>
+struct spec_of_entries : strip_uncut<partition_spec<>, decltype(entry_cut<Entries>())...> {};
+
 /// `P<"data", none>`: one entry a dimension, trailing `none`s implied.
 template <spec_entry... Entries>
-using P = typename strip_uncut<partition_spec<>, decltype(entry_cut<Entries>())...>::type;
+using P = typename spec_of_entries<Entries...>::type;
 
 /// An argument of operations that lets the caller choose how the result is cut: `out_sharding<P<"data">>`.
 template <class Spec>

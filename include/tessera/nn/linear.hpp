@@ -28,6 +28,22 @@ struct option_spec<Option, Otherwise, Option<Spec>, Rest...> : std::type_identit
 template <template <class> class Option, class Otherwise, class First, class... Rest>
 struct option_spec<Option, Otherwise, First, Rest...> : option_spec<Option, Otherwise, Rest...> {};
 
+/// 1 for an option made by this template, else 0.
+template <template <class> class Option, class Given>
+inline constexpr int is_option = 0;
+template <template <class> class Option, class Spec>
+inline constexpr int is_option<Option, Option<Spec>> = 1;
+
+/// Whether the options are a kernel's and a bias's spec, each at most once; otherwise the build stops.
+template <class Layer, class... Options>
+constexpr bool check_linear_options() {
+  constexpr int kernels = (0 + ... + is_option<tessera::kernel, Options>);
+  constexpr int biases = (0 + ... + is_option<tessera::bias, Options>);
+  if constexpr (kernels > 1 || biases > 1 || kernels + biases != static_cast<int>(sizeof...(Options)))
+    diagnose(report<message::linear_option, no_details<Layer>>);
+  return true;
+}
+
 /// Entry `I` of a spec as a spec of its own.
 template <class Spec, std::size_t I>
 struct spec_entry_of : std::type_identity<P<>> {};
@@ -47,6 +63,8 @@ template <std::int64_t In, std::int64_t Out, class... Options>
 struct linear {
   using kernel_spec = typename option_spec<tessera::kernel, P<>, Options...>::type;
   using bias_spec = typename option_spec<tessera::bias, typename spec_entry_of<kernel_spec, 1>::type, Options...>::type;
+  static constexpr bool options_checked = check_linear_options<linear, Options...>();
+  static_assert(options_checked);
 
   variable<param, dtype::f32, shape<In, Out>, kernel_spec, initializers::lecun_normal()> kernel;
   variable<param, dtype::f32, shape<Out>, bias_spec> bias;

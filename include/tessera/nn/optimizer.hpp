@@ -53,12 +53,23 @@ struct optimizer_state_of {
   }
 };
 
+template <class Wrt, class Model>
+constexpr int count_of_kind() {
+  Model model{};
+  int count = 0;
+  visit_kind<Wrt>(model, [&](auto&) { ++count; });
+  return count;
+}
+
 /// `optimizer<param>(model, optim::adam(1e-2))`: state of zeros for every variable of kind Wrt of the model. Without
 /// Wrt it does not compile.
 template <class Wrt = void, class Model, class Mesh, class Transformation>
 auto optimizer(const bound<Model, Mesh>&, Transformation transformation) {
   if constexpr (std::is_void_v<Wrt>) {
     diagnose(report<message::optimizer_wrt, no_details<Model>>);
+    return poison{};
+  } else if constexpr (count_of_kind<Wrt, Model>() == 0) {
+    diagnose(report<message::optimizer_nothing, no_details<Model>>);
     return poison{};
   } else {
     optimizer_state_of<Wrt, Model, Mesh, Transformation> made{std::move(transformation), {}};

@@ -119,10 +119,17 @@ constexpr graph::graph* owner_of(const X& x, const Rest&... rest) {
   return owner_of(rest...);
 }
 
+/// A variable without a node is no member of the module that was passed to the step, or one that TESSERA_MODULE leaves out.
+/// Which it is shows only when the step is traced; the compiler then prints this function's name.
+inline void variable_is_not_named_by_TESSERA_MODULE() {
+  throw value_error("tessera: module: a variable is not among the members that TESSERA_MODULE names; name it there");
+}
+
 /// The node of an operand; a number becomes a constant of the peers' element type.
 template <class X>
 constexpr graph::value operand_value(graph::graph* owner, const X& x, dtype peer) {
   if constexpr (ArrayLike<X>) {
+    if (x.handle.owner == nullptr) variable_is_not_named_by_TESSERA_MODULE();
     return {owner, x.handle.id};
   } else {
     return graph::constant(owner, std::is_same_v<X, bool> ? dtype::bool_ : peer, static_cast<double>(x));
