@@ -21,18 +21,18 @@ struct host_batch {
   std::vector<float> images;
   std::vector<std::int32_t> labels;
 
-  host_batch(std::size_t rows, std::size_t pixels) : images(rows * pixels), labels(rows) {}
+  host_batch(std::size_t rows, std::size_t width) : images(rows * width), labels(rows) {}
 
   /// Copies the samples `which`; rows beyond them are zeros with label 0.
   void fill(const tessera::io::labelled_images& from, std::span<const std::uint32_t> which) {
-    const std::size_t pixels = images.size() / labels.size();
+    const std::size_t width = images.size() / labels.size();
     for (std::size_t row = 0; row < which.size(); ++row) {
-      const std::uint8_t* image = from.images.data.data() + which[row] * pixels;
-      for (std::size_t i = 0; i < pixels; ++i)
-        images[row * pixels + i] = (static_cast<float>(image[i]) / 255.0F - pixel_mean) / pixel_deviation;
+      const std::uint8_t* image = from.images.data.data() + which[row] * width;
+      for (std::size_t i = 0; i < width; ++i)
+        images[row * width + i] = (static_cast<float>(image[i]) / 255.0F - pixel_mean) / pixel_deviation;
       labels[row] = from.labels.data[which[row]];
     }
-    std::fill(images.begin() + static_cast<std::ptrdiff_t>(which.size() * pixels), images.end(), 0.0F);
+    std::fill(images.begin() + static_cast<std::ptrdiff_t>(which.size() * width), images.end(), 0.0F);
     std::fill(labels.begin() + static_cast<std::ptrdiff_t>(which.size()), labels.end(), 0);
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fashion-MNIST on the mesh `data=2,model=4`: what the devices say to each other is known before anything runs.
-#include "train.hpp"
+#include "steps.hpp"
 
 namespace fashion {
 
@@ -10,6 +10,10 @@ static_assert(forward::collectives().all_reduce == 1 && forward::collectives().a
 static_assert(forward::text().find("over model") != std::string_view::npos);
 static_assert(forward::text().find("over data") == std::string_view::npos);
 
-}  // namespace fashion
+const char* const mesh_name = data2_model4::name;
 
-int main(int argc, char** argv) { return fashion::main_program<fashion::data2_model4>(argc, argv); }
+trainer make_trainer(const settings& s, std::int64_t warmup, std::int64_t total) {
+  return trainer_for<data2_model4>(s, warmup, total);
+}
+
+}  // namespace fashion

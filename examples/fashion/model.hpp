@@ -2,16 +2,14 @@
 // The classifier of Fashion-MNIST and its steps; a layout says over which mesh they are cut and how.
 #pragma once
 
+#include "sizes.hpp"
+
 #include <tessera/tessera.hpp>
 
 namespace fashion {
 
 namespace ts = tessera;
 using ts::none, ts::P;
-
-inline constexpr std::int64_t batch = 256;
-inline constexpr std::int64_t pixels = 28 * 28;
-inline constexpr std::int64_t classes = 10;
 
 /// One device.
 struct one {

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fashion-MNIST on the mesh `one`.
-#include "train.hpp"
+#include "steps.hpp"
 
-int main(int argc, char** argv) { return fashion::main_program<fashion::one>(argc, argv); }
+namespace fashion {
+
+const char* const mesh_name = one::name;
+
+trainer make_trainer(const settings& s, std::int64_t warmup, std::int64_t total) {
+  return trainer_for<one>(s, warmup, total);
+}
+
+}  // namespace fashion

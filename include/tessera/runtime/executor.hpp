@@ -23,14 +23,16 @@
 namespace tessera::runtime {
 
 /// A program with its kernels, arena and constants; everything a run needs is here from the start. One run at a time.
-class executor {
+/// Written as a template, so that it can be compiled once for many files (see instances.hpp); `executor` is its only use.
+template <class>
+class basic_executor {
  public:
-  using step_function = void (executor::*)(const graph::step&);
+  using step_function = void (basic_executor::*)(const graph::step&);
 
   /// `functions` has one function a step, `fused` one kernel an instruction list of the program, or nothing: then fused
   /// steps are interpreted.
-  executor(graph::program p, const mesh_value& mesh, std::vector<step_function> functions,
-           std::vector<kernels::fused_function> fused)
+  basic_executor(graph::program p, const mesh_value& mesh, std::vector<step_function> functions,
+                 std::vector<kernels::fused_function> fused)
       : program_(std::move(p)),
         mesh_(mesh),
         functions_(std::move(functions)),
@@ -73,13 +75,13 @@ class executor {
   template <graph::step_kind Kind, class T>
   static constexpr step_function function_for() {
     using graph::step_kind;
-    if constexpr (Kind == step_kind::fused) return &executor::run_fused;
-    else if constexpr (Kind == step_kind::copy_out) return &executor::run_copy;
-    else if constexpr (Kind == step_kind::dot) return &executor::run_dot<T>;
-    else if constexpr (Kind == step_kind::reduce) return &executor::run_reduce<T>;
-    else if constexpr (Kind == step_kind::check_range) return &executor::run_check<T>;
-    else if constexpr (graph::is_collective(Kind)) return &executor::run_collective<T>;
-    else return &executor::run_rows<Kind, T>;
+    if constexpr (Kind == step_kind::fused) return &basic_executor::run_fused;
+    else if constexpr (Kind == step_kind::copy_out) return &basic_executor::run_copy;
+    else if constexpr (Kind == step_kind::dot) return &basic_executor::template run_dot<T>;
+    else if constexpr (Kind == step_kind::reduce) return &basic_executor::template run_reduce<T>;
+    else if constexpr (Kind == step_kind::check_range) return &basic_executor::template run_check<T>;
+    else if constexpr (graph::is_collective(Kind)) return &basic_executor::template run_collective<T>;
+    else return &basic_executor::template run_rows<Kind, T>;
   }
 
  private:
@@ -370,5 +372,7 @@ class executor {
   std::vector<kernels::fused_call> calls_;
   std::vector<std::int64_t> kernel_runs_;
 };
+
+using executor = basic_executor<void>;
 
 }  // namespace tessera::runtime

@@ -4,6 +4,7 @@
 
 #include <tessera/analysis/lowered.hpp>
 #include <tessera/runtime/executor.hpp>
+#include <tessera/runtime/instances.hpp>
 #include <tessera/runtime/tensor.hpp>
 
 #include <array>

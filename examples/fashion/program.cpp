@@ -1,41 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program: trains on Fashion-MNIST, tests after each epoch, writes metrics and curves.
-#pragma once
-
-#include "data.hpp"
-#include "model.hpp"
+// The program: trains on Fashion-MNIST, tests after each epoch, writes metrics and curves. Which mesh it trains on is
+// decided by the file it is linked with.
 #include "support/args.hpp"
 #include "support/csv.hpp"
 #include "support/progress.hpp"
 #include "support/svg_chart.hpp"
+#include "trainer.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
-#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tbb/global_control.h>
 
 namespace fashion {
+namespace {
 
-/// What the user may set, and what was chosen on the last 5,000 training images (--holdout 5000).
-struct settings {
-  std::string mesh;
-  std::int64_t epochs = 10;
-  std::uint32_t seed = 0;
-  int threads = 0;
-  std::string out = "fashion-out";
-  std::size_t holdout = 0;
-  double peak_rate = 2e-3;
-  double weight_decay = 1e-2;
-};
-
-inline settings read_settings(int argc, char** argv, const char* mesh) {
+settings read_settings(int argc, char** argv) {
   settings s;
-  s.mesh = mesh;
+  s.mesh = mesh_name;
   examples::args args("fashion", "Trains a 784-256-128-10 classifier on Fashion-MNIST with AdamW.");
-  args.choice("--mesh", s.mesh, {mesh}, "devices; each mesh is a program of its own, examples/run.sh picks it");
+  args.choice("--mesh", s.mesh, {mesh_name}, "devices; each mesh is a program of its own, examples/run.sh picks it");
   args.number("--epochs", s.epochs, 1, 1000, "passes over the training images");
   args.number("--seed", s.seed, 0, 4294967295U, "of parameters and shuffles");
   args.number("--threads", s.threads, 0, 1024, "threads to use, 0 for all");
@@ -57,24 +46,21 @@ struct split {
   std::size_t test_last;
 };
 
-inline split make_split(const tessera::io::fashion_mnist& data, std::size_t holdout) {
+split make_split(const tessera::io::fashion_mnist& data, std::size_t holdout) {
   const auto trained = static_cast<std::size_t>(data.train.count());
   if (holdout > 0) return {data.train, trained - holdout, data.train, trained - holdout, trained};
   return {data.train, trained, data.test, 0, static_cast<std::size_t>(data.test.count())};
 }
 
 /// The share of test samples whose largest logit is their label's. The last batch is padded; padding does not count.
-template <class Layout>
-double accuracy(model_of<Layout>& model, const split& data) {
+double accuracy(const trainer& model, const split& data) {
   host_batch host(batch, pixels);
   std::size_t right = 0;
   const std::vector<std::uint32_t> order = sample_order(data.test_first, data.test_last);
   for (std::size_t at = 0; at < order.size(); at += batch) {
     const std::size_t count = std::min<std::size_t>(batch, order.size() - at);
     host.fill(data.test, std::span(order).subspan(at, count));
-    const auto images =
-        ts::device_put<ts::shape<batch, pixels>, typename Layout::rows, typename Layout::mesh>(host.images);
-    const std::vector<float> logits = ts::jit<predict_step>(model, images).to_vector();
+    const std::vector<float> logits = model.logits(host);
     for (std::size_t row = 0; row < count; ++row) {
       const auto first = logits.begin() + static_cast<std::ptrdiff_t>(row * classes);
       right += std::max_element(first, first + classes) - first == host.labels[row];
@@ -99,7 +85,6 @@ struct history {
   }
 };
 
-template <class Layout>
 int train(const settings& s) {
   std::optional<tbb::global_control> threads;
   if (s.threads > 0) threads.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(s.threads));
@@ -109,12 +94,7 @@ int train(const settings& s) {
   const std::int64_t steps = static_cast<std::int64_t>(data.train_count) / batch;
   const std::int64_t total = steps * s.epochs;
 
-  auto model = ts::init<classifier<Layout>, typename Layout::mesh>(ts::nn::rngs{.params = s.seed});
-  const auto rate = ts::optim::warmup_cosine_decay_schedule(0, s.peak_rate, std::min<std::int64_t>(steps, total / 2),
-                                                            total, s.peak_rate / 100);
-  auto optimizer = ts::nn::optimizer<ts::nn::param>(
-      model,
-      ts::optim::chain(ts::optim::clip_by_global_norm(1.0), ts::optim::adamw(rate, 0.9, 0.999, 1e-8, s.weight_decay)));
+  const trainer model = make_trainer(s, std::min<std::int64_t>(steps, total / 2), total);
 
   examples::csv metrics(std::filesystem::path(s.out) / "metrics.csv",
                         {"epoch", "loss", "accuracy", "images_per_second"});
@@ -135,17 +115,14 @@ int train(const settings& s) {
     const auto begin = std::chrono::steady_clock::now();
     for (std::int64_t step = 0; step < steps; ++step) {
       host.fill(data.train, std::span(order).subspan(static_cast<std::size_t>(step * batch), batch));
-      const auto images =
-          ts::device_put<ts::shape<batch, pixels>, typename Layout::rows, typename Layout::mesh>(host.images);
-      const auto labels = ts::device_put<ts::shape<batch>, typename Layout::rows, typename Layout::mesh>(host.labels);
-      const double loss_here = ts::jit<train_step>(model, optimizer, images, labels).item();
+      const double loss_here = model.step(host);
       sum += loss_here;
       seen.loss_step.push_back(static_cast<double>(epoch * steps + step));
       seen.loss.push_back(loss_here);
       progress.step(loss_here);
     }
     training_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    const double share = accuracy<Layout>(model, data);
+    const double share = accuracy(model, data);
     const double images_per_second = static_cast<double>((epoch + 1) * steps * batch) / training_seconds;
     seen.epoch.push_back(static_cast<double>(epoch + 1));
     seen.accuracy.push_back(share);
@@ -164,11 +141,12 @@ int train(const settings& s) {
   return 0;
 }
 
-/// The whole program; errors are said in one line.
-template <class Layout>
-int main_program(int argc, char** argv) {
+}  // namespace
+
+/// Errors are said in one line.
+int run(int argc, char** argv) {
   try {
-    return train<Layout>(read_settings(argc, argv, Layout::name));
+    return train(read_settings(argc, argv));
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "fashion: %s\n", failure.what());
     return 1;
@@ -176,3 +154,5 @@ int main_program(int argc, char** argv) {
 }
 
 }  // namespace fashion
+
+int main(int argc, char** argv) { return fashion::run(argc, argv); }
