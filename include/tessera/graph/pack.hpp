@@ -139,7 +139,7 @@ constexpr std::array<std::int64_t, Size> first_words(const packed<Capacity>& fro
 /// guess.
 template <class Source>
 struct packed_constant {
-  static constexpr std::size_t guess = 24576;
+  static constexpr std::size_t guess = 65536;
   static constexpr packed<guess> roomy = pack<guess>(Source::run());
   static constexpr std::size_t size = static_cast<std::size_t>(roomy.total);
 
