@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The executor and its steps for usual element types, compiled once for all of a program's files; see kernels/instances.hpp.
+#pragma once
+
+#include <tessera/kernels/instances.hpp>
+#include <tessera/runtime/executor.hpp>
+
+#if defined(TESSERA_PRECOMPILED_KERNELS) || defined(TESSERA_INSTANTIATE_KERNELS)
+
+#include <cstdint>
+
+#if defined(TESSERA_INSTANTIATE_KERNELS)
+#define TESSERA_INSTANCE template
+#else
+#define TESSERA_INSTANCE extern template
+#endif
+
+#define TESSERA_NUMBER_STEPS(T)                                                  \
+  TESSERA_INSTANCE void executor::run_dot<T>(const graph::step&);                \
+  TESSERA_INSTANCE void executor::run_reduce<T>(const graph::step&);             \
+  TESSERA_INSTANCE void executor::run_collective<T>(const graph::step&);
+
+#define TESSERA_ROW_STEP(kind, T) TESSERA_INSTANCE void executor::run_rows<graph::step_kind::kind, T>(const graph::step&);
+
+#define TESSERA_FLOAT_STEPS(T)         \
+  TESSERA_NUMBER_STEPS(T)              \
+  TESSERA_ROW_STEP(softmax, T)         \
+  TESSERA_ROW_STEP(log_softmax, T)     \
+  TESSERA_ROW_STEP(softmax_grad, T)    \
+  TESSERA_ROW_STEP(log_softmax_grad, T)
+
+namespace tessera::runtime {
+
+TESSERA_INSTANCE class basic_executor<void>;
+TESSERA_FLOAT_STEPS(float)
+TESSERA_FLOAT_STEPS(double)
+TESSERA_NUMBER_STEPS(std::int32_t)
+TESSERA_NUMBER_STEPS(std::uint32_t)
+TESSERA_INSTANCE void executor::run_check<std::int32_t>(const graph::step&);
+TESSERA_INSTANCE void executor::run_check<std::uint32_t>(const graph::step&);
+
+}  // namespace tessera::runtime
+
+#undef TESSERA_FLOAT_STEPS
+#undef TESSERA_ROW_STEP
+#undef TESSERA_NUMBER_STEPS
+#undef TESSERA_INSTANCE
+
+#endif
