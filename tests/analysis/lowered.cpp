@@ -56,18 +56,16 @@ constexpr std::int64_t parameter_bytes = 4 * (784 * 32 + 32 + 32 * 10 + 10);
 
 TEST_CASE("A data-parallel Adam step moves gradients and loss in one all-reduce") {
   using data_parallel::lowered, data_parallel::parameter_bytes;
-  static_assert(moves(lowered::collectives(), 1, 0, 0));
-  static_assert(lowered::collectives().all_reduce_bytes == parameter_bytes + 4);
-  SUCCEED();
+  STATIC_REQUIRE(moves(lowered::collectives(), 1, 0, 0));
+  STATIC_REQUIRE(lowered::collectives().all_reduce_bytes == parameter_bytes + 4);
 }
 
 TEST_CASE("Arguments, results and what is replaced in place are counted in bytes of a device") {
   using data_parallel::lowered, data_parallel::parameter_bytes;
   constexpr auto memory = lowered::memory_analysis();
-  static_assert(memory.argument_size_in_bytes == 3 * parameter_bytes + adam_scalars + 8 * 784 * 4 + 8 * 4);
-  static_assert(memory.alias_size_in_bytes == 3 * parameter_bytes + 4);  // model, moments, count
-  static_assert(memory.output_size_in_bytes == memory.alias_size_in_bytes + 4);
-  SUCCEED();
+  STATIC_REQUIRE(memory.argument_size_in_bytes == 3 * parameter_bytes + adam_scalars + 8 * 784 * 4 + 8 * 4);
+  STATIC_REQUIRE(memory.alias_size_in_bytes == 3 * parameter_bytes + 4);  // model, moments, count
+  STATIC_REQUIRE(memory.output_size_in_bytes == memory.alias_size_in_bytes + 4);
 }
 
 TEST_CASE("The check of labels comes before anything is written, and the program prints as it runs") {
@@ -117,21 +115,19 @@ using lowered_step = ts::lowered<step, model, adam_of<mlp, cluster>, batch, batc
 
 TEST_CASE("A column- then row-parallel MLP has one all-reduce forward, and two in an Adam step") {
   using namespace tensor_parallel;
-  static_assert(moves(lowered_forward::collectives(), 1, 0, 0));
-  static_assert(lowered_forward::collectives().all_reduce_bytes == 16 * 64 * 4);
-  static_assert(moves(lowered_step::collectives(), 2, 0, 0));
-  SUCCEED();
+  STATIC_REQUIRE(moves(lowered_forward::collectives(), 1, 0, 0));
+  STATIC_REQUIRE(lowered_forward::collectives().all_reduce_bytes == 16 * 64 * 4);
+  STATIC_REQUIRE(moves(lowered_step::collectives(), 2, 0, 0));
 }
 
 TEST_CASE("A product costs 2 m n k operations on each device") {
   using namespace tensor_parallel;
   constexpr std::int64_t products = 2 * 16 * 64 * 64 + 2 * 16 * 64 * 64;
-  static_assert(lowered_forward::cost_analysis().flops == products + 16 * 64);  // and relu
-  static_assert(lowered_forward::cost_analysis().transcendentals == 0);
-  static_assert(lowered_forward::memory_analysis().argument_size_in_bytes == 4 * (64 * 64 + 64 * 64 + 16 * 64));
-  static_assert(lowered_forward::memory_analysis().output_size_in_bytes == 4 * 16 * 64);
-  static_assert(lowered_forward::memory_analysis().alias_size_in_bytes == 0);
-  SUCCEED();
+  STATIC_REQUIRE(lowered_forward::cost_analysis().flops == products + 16 * 64);  // and relu
+  STATIC_REQUIRE(lowered_forward::cost_analysis().transcendentals == 0);
+  STATIC_REQUIRE(lowered_forward::memory_analysis().argument_size_in_bytes == 4 * (64 * 64 + 64 * 64 + 16 * 64));
+  STATIC_REQUIRE(lowered_forward::memory_analysis().output_size_in_bytes == 4 * 16 * 64);
+  STATIC_REQUIRE(lowered_forward::memory_analysis().alias_size_in_bytes == 0);
 }
 
 namespace fully_sharded {
@@ -155,12 +151,11 @@ using lowered = ts::lowered<tensor_parallel::step, ts::nn::bound<mlp, devices>, 
 TEST_CASE("An FSDP step by reshard gathers each weight once, scatters each gradient once, and reduces the loss") {
   using fully_sharded::lowered;
   constexpr auto moved = lowered::collectives();
-  static_assert(moves(moved, 1, 2, 2));
-  static_assert(moved.all_gather_bytes == 2 * 8 * 256 * 4 && moved.reduce_scatter_bytes == 2 * 64 * 256 * 4);
-  static_assert(moved.all_reduce_bytes == 4);
+  STATIC_REQUIRE(moves(moved, 1, 2, 2));
+  STATIC_REQUIRE(moved.all_gather_bytes == 2 * 8 * 256 * 4 && moved.reduce_scatter_bytes == 2 * 64 * 256 * 4);
+  STATIC_REQUIRE(moved.all_reduce_bytes == 4);
   // Parameters and both moments: 48 KiB on each of 8 devices.
-  static_assert(lowered::memory_analysis().argument_size_in_bytes == 48 * ts::KiB + adam_scalars + 2 * 8 * 64 * 4);
-  SUCCEED();
+  STATIC_REQUIRE(lowered::memory_analysis().argument_size_in_bytes == 48 * ts::KiB + adam_scalars + 2 * 8 * 64 * 4);
 }
 
 template <class Lowered>
@@ -187,17 +182,15 @@ constexpr bool summed_from_its_steps() {
 }
 
 TEST_CASE("Figures are the sums over the steps of the program") {
-  static_assert(summed_from_its_steps<data_parallel::lowered>());
-  static_assert(summed_from_its_steps<tensor_parallel::lowered_forward>());
-  static_assert(summed_from_its_steps<tensor_parallel::lowered_step>());
-  static_assert(summed_from_its_steps<fully_sharded::lowered>());
-  SUCCEED();
+  STATIC_REQUIRE(summed_from_its_steps<data_parallel::lowered>());
+  STATIC_REQUIRE(summed_from_its_steps<tensor_parallel::lowered_forward>());
+  STATIC_REQUIRE(summed_from_its_steps<tensor_parallel::lowered_step>());
+  STATIC_REQUIRE(summed_from_its_steps<fully_sharded::lowered>());
 }
 
 TEST_CASE("A program fits its trace: every argument and result has its type, parameters untouched have no result") {
   constexpr auto results = tensor_parallel::lowered_step::program().results.size();
-  static_assert(results == 1 + 2 + 4 + 1);  // loss, weights, moments, count
-  static_assert(tensor_parallel::lowered_forward::program().results.size() == 1);
-  static_assert(tensor_parallel::lowered_forward::trace().parameters.size() == 3);
-  SUCCEED();
+  STATIC_REQUIRE(results == 1 + 2 + 4 + 1);  // loss, weights, moments, count
+  STATIC_REQUIRE(tensor_parallel::lowered_forward::program().results.size() == 1);
+  STATIC_REQUIRE(tensor_parallel::lowered_forward::trace().parameters.size() == 3);
 }

@@ -10,34 +10,30 @@ namespace ts = tessera;
 using ts::axes, ts::none, ts::P;
 
 TEST_CASE("A spec is normalised: trailing nones are implied") {
-  static_assert(std::same_as<P<"data">, P<"data", none>>);
-  static_assert(std::same_as<P<"data">, P<"data", none, none, none>>);
-  static_assert(std::same_as<P<>, P<none, none>>);
-  static_assert(!std::same_as<P<"data">, P<none, "data">>);
-  static_assert(P<none, "data", none>::rank == 2 && P<>::rank == 0);
-  SUCCEED();
+  STATIC_REQUIRE(std::same_as<P<"data">, P<"data", none>>);
+  STATIC_REQUIRE(std::same_as<P<"data">, P<"data", none, none, none>>);
+  STATIC_REQUIRE(std::same_as<P<>, P<none, none>>);
+  STATIC_REQUIRE(!std::same_as<P<"data">, P<none, "data">>);
+  STATIC_REQUIRE(P<none, "data", none>::rank == 2 && P<>::rank == 0);
 }
 
 TEST_CASE("One axis is one spelling, alone or as a list; the order of several counts") {
-  static_assert(std::same_as<P<axes<"data">>, P<"data">>);
-  static_assert(std::same_as<P<axes<>>, P<none>>);
-  static_assert(!std::same_as<P<axes<"data", "model">>, P<axes<"model", "data">>>);
-  static_assert(!std::same_as<P<axes<"data", "model">>, P<"data", "model">>);
-  static_assert(std::same_as<P<axes<"data", "model">>, ts::partition_spec<ts::cut<"data", "model">>>);
-  SUCCEED();
+  STATIC_REQUIRE(std::same_as<P<axes<"data">>, P<"data">>);
+  STATIC_REQUIRE(std::same_as<P<axes<>>, P<none>>);
+  STATIC_REQUIRE(!std::same_as<P<axes<"data", "model">>, P<axes<"model", "data">>>);
+  STATIC_REQUIRE(!std::same_as<P<axes<"data", "model">>, P<"data", "model">>);
+  STATIC_REQUIRE(std::same_as<P<axes<"data", "model">>, ts::partition_spec<ts::cut<"data", "model">>>);
 }
 
 TEST_CASE("A spec reads in a type as its axes") {
-  static_assert(std::same_as<P<"data", none, "model">,
+  STATIC_REQUIRE(std::same_as<P<"data", none, "model">,
                              ts::partition_spec<ts::cut<"data">, ts::cut<>, ts::cut<"model">>>);
-  static_assert(std::same_as<decltype(ts::out_sharding<P<"data">>)::spec, P<"data">>);
-  SUCCEED();
+  STATIC_REQUIRE(std::same_as<decltype(ts::out_sharding<P<"data">>)::spec, P<"data">>);
 }
 
 TEST_CASE("One dimension may be cut by every axis a mesh can have") {
   using all = P<axes<"a", "b", "c", "d", "e", "f", "g", "h">>;
-  static_assert(std::same_as<all, ts::partition_spec<ts::cut<"a", "b", "c", "d", "e", "f", "g", "h">>>);
-  SUCCEED();
+  STATIC_REQUIRE(std::same_as<all, ts::partition_spec<ts::cut<"a", "b", "c", "d", "e", "f", "g", "h">>>);
 }
 
 template <class T>

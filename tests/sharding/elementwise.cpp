@@ -22,38 +22,34 @@ constexpr ts::ruling join(const aval& a, const aval& b) {
 }
 
 TEST_CASE("Equal cuts stay, an uncut dimension adapts to a cut one, on either side") {
-  static_assert(join(matrix({8, x}, {4, y}), matrix({8, x}, {4, y})).result == matrix({8, x}, {4, y}));
-  static_assert(join(matrix({8, x}, {4, 0}), matrix({8, 0}, {4, y})).result == matrix({8, x}, {4, y}));
-  static_assert(join(matrix({8, 0}, {4, 0}), matrix({8, xy}, {4, 0})).result == matrix({8, xy}, {4, 0}));
-  static_assert(join(matrix({8, z}, {4, 0}), matrix({8, 0}, {4, 0})).result == matrix({8, z}, {4, 0}));
-  SUCCEED();
+  STATIC_REQUIRE(join(matrix({8, x}, {4, y}), matrix({8, x}, {4, y})).result == matrix({8, x}, {4, y}));
+  STATIC_REQUIRE(join(matrix({8, x}, {4, 0}), matrix({8, 0}, {4, y})).result == matrix({8, x}, {4, y}));
+  STATIC_REQUIRE(join(matrix({8, 0}, {4, 0}), matrix({8, xy}, {4, 0})).result == matrix({8, xy}, {4, 0}));
+  STATIC_REQUIRE(join(matrix({8, z}, {4, 0}), matrix({8, 0}, {4, 0})).result == matrix({8, z}, {4, 0}));
 }
 
 TEST_CASE("Two different cuts of one dimension are refused: no prefix, no order, no size-1 axis is overlooked") {
-  static_assert(join(vector({8, x}), vector({8, y})).failure == message::elementwise_sharding);
-  static_assert(join(vector({8, x}), vector({8, xy})).failure == message::elementwise_sharding);
-  static_assert(join(vector({8, xy}), vector({8, yx})).failure == message::elementwise_sharding);
-  static_assert(join(vector({8, x}), vector({8, z})).failure == message::elementwise_sharding);
-  static_assert(join(vector({8, x}), vector({1, z})).failure == message::elementwise_sharding);
-  static_assert(join(matrix({8, x}, {4, 0}), matrix({8, 0}, {4, x})).failure == message::elementwise_duplicate);
-  static_assert(join(matrix({8, 0}, {8, x}), matrix({8, 0}, {8, y})).dimension == 1);
-  SUCCEED();
+  STATIC_REQUIRE(join(vector({8, x}), vector({8, y})).failure == message::elementwise_sharding);
+  STATIC_REQUIRE(join(vector({8, x}), vector({8, xy})).failure == message::elementwise_sharding);
+  STATIC_REQUIRE(join(vector({8, xy}), vector({8, yx})).failure == message::elementwise_sharding);
+  STATIC_REQUIRE(join(vector({8, x}), vector({8, z})).failure == message::elementwise_sharding);
+  STATIC_REQUIRE(join(vector({8, x}), vector({1, z})).failure == message::elementwise_sharding);
+  STATIC_REQUIRE(join(matrix({8, x}, {4, 0}), matrix({8, 0}, {4, x})).failure == message::elementwise_duplicate);
+  STATIC_REQUIRE(join(matrix({8, 0}, {8, x}), matrix({8, 0}, {8, y})).dimension == 1);
 }
 
 TEST_CASE("Extents broadcast from the last dimension; scalars are neutral") {
-  static_assert(join(matrix({8, x}, {4, 0}), vector({4, y})).result == matrix({8, x}, {4, y}));
-  static_assert(join(matrix({8, x}, {1, 0}), matrix({1, 0}, {4, y})).result == matrix({8, x}, {4, y}));
-  static_assert(join(ts::scalar_aval(ts::f32), vector({8, x})).result == vector({8, x}));
-  static_assert(join(vector({8, 0}), vector({4, 0})).failure == message::elementwise_shape);
-  static_assert(join(vector({0, 0}), vector({1, 0})).result == vector({0, 0}));
-  static_assert(join(vector({8, 0}), vector({8, 0}, ts::i32)).failure == message::elementwise_dtype);
-  SUCCEED();
+  STATIC_REQUIRE(join(matrix({8, x}, {4, 0}), vector({4, y})).result == matrix({8, x}, {4, y}));
+  STATIC_REQUIRE(join(matrix({8, x}, {1, 0}), matrix({1, 0}, {4, y})).result == matrix({8, x}, {4, y}));
+  STATIC_REQUIRE(join(ts::scalar_aval(ts::f32), vector({8, x})).result == vector({8, x}));
+  STATIC_REQUIRE(join(vector({8, 0}), vector({4, 0})).failure == message::elementwise_shape);
+  STATIC_REQUIRE(join(vector({0, 0}), vector({1, 0})).result == vector({0, 0}));
+  STATIC_REQUIRE(join(vector({8, 0}), vector({8, 0}, ts::i32)).failure == message::elementwise_dtype);
 }
 
 TEST_CASE("An axis of size 1 stays on a dimension that is stretched") {
   constexpr aval thin = vector({1, z});
-  static_assert(join(thin, vector({8, 0})).result == vector({8, z}));
-  SUCCEED();
+  STATIC_REQUIRE(join(thin, vector({8, 0})).result == vector({8, z}));
 }
 
 constexpr ts::ruling choose(const aval& predicate, const aval& on_true, const aval& on_false) {
@@ -61,21 +57,19 @@ constexpr ts::ruling choose(const aval& predicate, const aval& on_true, const av
 }
 
 TEST_CASE("where of three equal shapes wants equal specs; a scalar predicate is free") {
-  static_assert(choose(vector({8, x}, ts::bool_), vector({8, x}), vector({8, x})).result == vector({8, x}));
-  static_assert(choose(vector({8, x}, ts::bool_), vector({8, x}), vector({8, 0})).failure == message::where_sharding);
-  static_assert(choose(vector({8, 0}, ts::bool_), vector({8, x}), vector({8, x})).failure == message::where_sharding);
-  static_assert(choose(ts::scalar_aval(ts::bool_), vector({8, x}), vector({8, x})).result == vector({8, x}));
-  static_assert(choose(ts::scalar_aval(ts::bool_), vector({8, x}), vector({8, 0})).failure == message::where_sharding);
-  SUCCEED();
+  STATIC_REQUIRE(choose(vector({8, x}, ts::bool_), vector({8, x}), vector({8, x})).result == vector({8, x}));
+  STATIC_REQUIRE(choose(vector({8, x}, ts::bool_), vector({8, x}), vector({8, 0})).failure == message::where_sharding);
+  STATIC_REQUIRE(choose(vector({8, 0}, ts::bool_), vector({8, x}), vector({8, x})).failure == message::where_sharding);
+  STATIC_REQUIRE(choose(ts::scalar_aval(ts::bool_), vector({8, x}), vector({8, x})).result == vector({8, x}));
+  STATIC_REQUIRE(choose(ts::scalar_aval(ts::bool_), vector({8, x}), vector({8, 0})).failure == message::where_sharding);
 }
 
 TEST_CASE("where of different shapes broadcasts, and uncut operands adapt") {
-  static_assert(choose(matrix({8, 0}, {1, 0}, ts::bool_), matrix({8, x}, {4, 0}), matrix({8, 0}, {4, 0})).result ==
+  STATIC_REQUIRE(choose(matrix({8, 0}, {1, 0}, ts::bool_), matrix({8, x}, {4, 0}), matrix({8, 0}, {4, 0})).result ==
                 matrix({8, x}, {4, 0}));
-  static_assert(choose(vector({8, x}, ts::bool_), vector({8, 0}), ts::scalar_aval(ts::f32)).result == vector({8, x}));
-  static_assert(choose(vector({8, x}, ts::bool_), vector({8, y}), ts::scalar_aval(ts::f32)).failure ==
+  STATIC_REQUIRE(choose(vector({8, x}, ts::bool_), vector({8, 0}), ts::scalar_aval(ts::f32)).result == vector({8, x}));
+  STATIC_REQUIRE(choose(vector({8, x}, ts::bool_), vector({8, y}), ts::scalar_aval(ts::f32)).failure ==
                 message::elementwise_sharding);
-  static_assert(choose(vector({8, 0}), vector({8, 0}), vector({8, 0})).failure == message::where_predicate);
-  static_assert(choose(vector({8, 0}, ts::bool_), vector({8, 0}), vector({8, 0}, ts::i32)).failure == message::where_dtype);
-  SUCCEED();
+  STATIC_REQUIRE(choose(vector({8, 0}), vector({8, 0}), vector({8, 0})).failure == message::where_predicate);
+  STATIC_REQUIRE(choose(vector({8, 0}, ts::bool_), vector({8, 0}), vector({8, 0}, ts::i32)).failure == message::where_dtype);
 }
