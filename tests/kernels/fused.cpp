@@ -203,33 +203,6 @@ constexpr auto counts = instructions(4, {{f32, count}, {f32, count_repeated}, {u
 template <op Code, dtype D>
 constexpr auto unary_list = instructions(D == f32 ? 4 : 8, {{D, contiguous}}, {{Code, D, D, 0}}, {{D, 1}});
 
-template <class T>
-std::vector<T> special_numbers() {
-  using limits = std::numeric_limits<T>;
-  if constexpr (std::is_same_v<T, bool>) return {true, false};
-  else if constexpr (std::is_integral_v<T>)
-    return {0, 1, static_cast<T>(-1), limits::min(), limits::max(), 65536, 46341, 7};
-  else
-    return {T{0},
-            -T{0},
-            T{1},
-            T{-1},
-            limits::infinity(),
-            -limits::infinity(),
-            limits::quiet_NaN(),
-            limits::denorm_min(),
-            -limits::denorm_min(),
-            limits::min(),
-            limits::max(),
-            limits::lowest(),
-            T{0.5},
-            T{2147483648.0},
-            T{-2147483904.0},
-            T{4294967296.0},
-            T{1.5},
-            T{-2.5}};
-}
-
 /// An array of any element type between guard pages, with numbers that matter among random ones.
 struct any_array {
   dtype type;
@@ -241,7 +214,7 @@ struct any_array {
     with_type([&]<class T>(T) {
       auto made = std::make_shared<kernel_test::guarded<T>>(n, side);
       kernel_test::fill_random(*made, seed);
-      const std::vector<T> special = special_numbers<T>();
+      const std::vector<T> special = kernel_test::special_numbers<T>();
       std::mt19937 bits(seed + 1);
       for (T& x : *made)
         if (bits() % 3 == 0) x = special[bits() % special.size()];

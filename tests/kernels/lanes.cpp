@@ -13,27 +13,6 @@ using graph::op;
 
 namespace {
 
-template <class T>
-std::vector<T> special_numbers() {
-  using limits = std::numeric_limits<T>;
-  return {T{0},
-          -T{0},
-          T{1},
-          T{-1},
-          limits::infinity(),
-          -limits::infinity(),
-          limits::quiet_NaN(),
-          limits::denorm_min(),
-          -limits::denorm_min(),
-          limits::min(),
-          limits::max(),
-          limits::lowest(),
-          T{0.5},
-          T{2147483648.0},
-          T{1.5},
-          T{-2.5}};
-}
-
 /// Distance in units of the last place of `expected`, the number nearest to the true one that T has.
 template <class T>
 double ulps(T value, long double expected) {
@@ -48,7 +27,7 @@ double ulps(T value, long double expected) {
 
 template <class T>
 std::vector<T> wide_inputs(T low, T high) {
-  std::vector<T> x = special_numbers<T>();
+  std::vector<T> x = kernel_test::special_numbers<T>();
   std::mt19937_64 bits(7);
   std::uniform_real_distribution<T> spread(low, high);
   for (int i = 0; i < 20000; ++i) x.push_back(spread(bits));

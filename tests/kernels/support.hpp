@@ -78,6 +78,35 @@ void fill_random(Array& values, unsigned seed) {
   }
 }
 
+/// Zeros, ones, ends of the range, numbers that no integer or float32 holds, and for floating-point types what is not finite
+/// or not normal.
+template <class T>
+std::vector<T> special_numbers() {
+  using limits = std::numeric_limits<T>;
+  if constexpr (std::is_same_v<T, bool>) return {true, false};
+  else if constexpr (std::is_integral_v<T>)
+    return {0, 1, static_cast<T>(-1), limits::min(), limits::max(), 65536, 46341, 7};
+  else
+    return {T{0},
+            -T{0},
+            T{1},
+            T{-1},
+            limits::infinity(),
+            -limits::infinity(),
+            limits::quiet_NaN(),
+            limits::denorm_min(),
+            -limits::denorm_min(),
+            limits::min(),
+            limits::max(),
+            limits::lowest(),
+            T{0.5},
+            T{2147483648.0},
+            T{-2147483904.0},
+            T{4294967296.0},
+            T{1.5},
+            T{-2.5}};
+}
+
 template <class T>
 bool same_bits(const T* a, const T* b, std::int64_t n) {
   return n == 0 || std::memcmp(a, b, static_cast<std::size_t>(n) * sizeof(T)) == 0;

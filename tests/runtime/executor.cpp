@@ -367,7 +367,7 @@ TEST_CASE(
 TEST_CASE("a run changes no byte of a device's arena beyond its plan") {
   for (const mesh_value& mesh : {data_mesh(1), data_mesh(8), grid(2, 4)}) {
     machine m(small_step(mesh));
-    REQUIRE(m.run.arena_stride() == transform::aligned(m.run.program().temporary_bytes));
+    REQUIRE(m.run.arena_stride() == tessera::aligned(m.run.program().temporary_bytes));
     const std::vector<std::int64_t> high = watermarks(m);
     for (std::int64_t mark : high) CHECK(mark <= m.run.program().temporary_bytes);
     CHECK(high[0] > m.run.program().temporary_bytes / 2);
@@ -385,10 +385,10 @@ TEST_CASE("a chain of products needs exactly the arena that its plan says") {
                    graph::expect(sharding::matmul(y.type(), w.type(), nullptr, g.mesh)));
   g.outputs = {{y.id, -1}};
   machine m(g);
-  CHECK(m.run.program().temporary_bytes == 2 * transform::aligned(16 * 40 * 4));  // two blocks take turns
+  CHECK(m.run.program().temporary_bytes == 2 * tessera::aligned(16 * 40 * 4));  // two blocks take turns
   for (std::int64_t mark : watermarks(m)) {
     CHECK(mark <= m.run.program().temporary_bytes);
-    CHECK(mark > m.run.program().temporary_bytes - transform::buffer_alignment);
+    CHECK(mark > m.run.program().temporary_bytes - tessera::block_alignment);
   }
 }
 
@@ -397,7 +397,7 @@ TEST_CASE("memory_analysis says what the executor allocates") {
   const graph::program p = step_type::program();
   const runtime::executor run(p, cluster::value, std::vector<runtime::executor::step_function>(p.steps.size()), {});
   CHECK(run.arena_stride() - step_type::memory_analysis().temp_size_in_bytes >= 0);
-  CHECK(run.arena_stride() - step_type::memory_analysis().temp_size_in_bytes < transform::buffer_alignment);
+  CHECK(run.arena_stride() - step_type::memory_analysis().temp_size_in_bytes < tessera::block_alignment);
 }
 
 TEST_CASE("a label out of range is named by value, global position and range, and changes nothing") {

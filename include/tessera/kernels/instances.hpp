@@ -4,19 +4,15 @@
 // what it uses.
 #pragma once
 
-#if defined(TESSERA_PRECOMPILED_KERNELS) || defined(TESSERA_INSTANTIATE_KERNELS)
+#include <tessera/kernels/detail/instance.hpp>
+
+#if defined(TESSERA_INSTANCE)
 
 #include <tessera/kernels/gemm.hpp>
 #include <tessera/kernels/reduce.hpp>
 #include <tessera/kernels/softmax.hpp>
 
 #include <cstdint>
-
-#if defined(TESSERA_INSTANTIATE_KERNELS)
-#define TESSERA_INSTANCE template
-#else
-#define TESSERA_INSTANCE extern template
-#endif
 
 #define TESSERA_NUMBER_KERNELS(T)                                                                            \
   TESSERA_INSTANCE void reduce<T>(reduce_kind, const T*, T*, std::int64_t, std::int64_t, std::int64_t, bool); \
@@ -41,6 +37,5 @@ TESSERA_NUMBER_KERNELS(std::uint32_t)
 
 #undef TESSERA_FLOAT_KERNELS
 #undef TESSERA_NUMBER_KERNELS
-#undef TESSERA_INSTANCE
 
 #endif

@@ -45,6 +45,18 @@ void for_each_row(std::int64_t rows, std::int64_t cols, bool parallel, const F& 
   if (cols > 0) parallel_for(rows, parallel && rows * cols >= worth_it, f);
 }
 
+/// Calls f(from, to, top) for each row of x and of y with the row's largest element; a row of nothing but -infinity is
+/// filled with `if_masked` instead.
+template <class T, class F>
+void for_each_row_with_top(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool parallel, T if_masked, F&& f) {
+  for_each_row(rows, cols, parallel, [&](std::int64_t i) {
+    T* const to = y + i * cols;
+    const T top = row_max(x + i * cols, cols);
+    if (top == minus_infinity<T>) std::fill_n(to, cols, if_masked);
+    else f(x + i * cols, to, top);
+  });
+}
+
 }  // namespace detail
 
 /// y[i][j] = exp(x[i][j] - max_i) / sum over j of exp(x[i][j] - max_i), for contiguous [rows][cols] arrays of
@@ -55,14 +67,7 @@ void for_each_row(std::int64_t rows, std::int64_t cols, bool parallel, const F& 
 template <class T>
 void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool parallel) {
   using namespace detail;
-  for_each_row(rows, cols, parallel, [=](std::int64_t i) {
-    const T* const from = x + i * cols;
-    T* const to = y + i * cols;
-    const T top = row_max(from, cols);
-    if (top == minus_infinity<T>) {
-      std::fill_n(to, cols, T(0));
-      return;
-    }
+  for_each_row_with_top(x, y, rows, cols, parallel, T(0), [=](const T* from, T* to, T top) {
     write_row(to, cols, [=](std::int64_t j, std::int64_t count) {
       return xsimd::exp(load_part(from + j, count, top) - batch<T>(top));
     });
@@ -79,14 +84,7 @@ void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool parall
 template <class T>
 void log_softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool parallel) {
   using namespace detail;
-  for_each_row(rows, cols, parallel, [=](std::int64_t i) {
-    const T* const from = x + i * cols;
-    T* const to = y + i * cols;
-    const T top = row_max(from, cols);
-    if (top == minus_infinity<T>) {
-      std::fill_n(to, cols, minus_infinity<T>);
-      return;
-    }
+  for_each_row_with_top(x, y, rows, cols, parallel, minus_infinity<T>, [=](const T* from, T* to, T top) {
     const T sum = combine_line<T>(add<T>{}, cols, [=](std::int64_t j, std::int64_t count) {
       return xsimd::exp(load_part(from + j, count, minus_infinity<T>) - batch<T>(top));
     });

@@ -2,6 +2,7 @@
 // Runs a program: one kernel call for each distinct shard of each step, over one arena, without allocating.
 #pragma once
 
+#include <tessera/core/alignment.hpp>
 #include <tessera/core/error.hpp>
 #include <tessera/graph/program.hpp>
 #include <tessera/kernels/fused.hpp>
@@ -38,7 +39,7 @@ class basic_executor {
         functions_(std::move(functions)),
         fused_(std::move(fused)),
         devices_(mesh.devices()) {
-    stride_ = (program_.temporary_bytes + 63) / 64 * 64;
+    stride_ = aligned(program_.temporary_bytes);
     arena_ = memory(stride_ * devices_);
     fill_constants();
     make_offsets();
@@ -63,10 +64,9 @@ class basic_executor {
   void run(std::span<storage* const> arguments, std::span<storage* const> results) {
     set_bases(arguments, results);
     for (std::size_t i = 0; i < program_.steps.size(); ++i) {
-      const graph::step& s = program_.steps[i];
-      kernel_runs_[i] =
-          graph::is_collective(s.kind) ? 1 : devices_in(static_cast<axis_set>(s.varying & ~set_of(s.axes)), mesh_);
-      (this->*functions_[i])(s);
+      runs_of_step_ = 0;
+      (this->*functions_[i])(program_.steps[i]);
+      kernel_runs_[i] = runs_of_step_;
     }
   }
 
@@ -120,7 +120,7 @@ class basic_executor {
         std::int64_t offset = 0;
         if (buffer.where == graph::space::temporary)
           offset = device_of_shard(shard, buffer.varying, mesh_) * stride_ + buffer.place;
-        else if (buffer.where != graph::space::constant) offset = shard * ((buffer.bytes + 63) / 64 * 64);
+        else if (buffer.where != graph::space::constant) offset = shard * aligned(buffer.bytes);
         offsets_[b * static_cast<std::size_t>(devices_) + static_cast<std::size_t>(d)] = offset;
       }
     }
@@ -155,6 +155,14 @@ class basic_executor {
     return device_of_shard(shard, s.varying, mesh_);
   }
 
+  /// Calls f(device) once for every distinct shard of a step, and counts the calls.
+  template <class F>
+  void for_each_shard(const graph::step& s, bool parallel, F&& f) {
+    const std::int64_t shards = shards_of(s);
+    runs_of_step_ += shards;
+    kernels::parallel_for(shards, parallel, [&](std::int64_t i) { f(device(s, i)); });
+  }
+
   void prepare_call(const graph::step& s, std::int64_t device, kernels::fused_call& call) const {
     call.rank = s.rank;
     call.extents = s.sizes;
@@ -170,7 +178,8 @@ class basic_executor {
 
   void run_fused(const graph::step& s) {
     const std::int64_t shards = shards_of(s);
-    for (std::int64_t i = 0; i < shards; ++i) prepare_call(s, device(s, i), calls_[static_cast<std::size_t>(i)]);
+    std::size_t call = 0;
+    for_each_shard(s, false, [&](std::int64_t d) { prepare_call(s, d, calls_[call++]); });
     const std::int64_t rows = calls_[0].rows();
     const std::int64_t columns = calls_[0].columns();
     if (rows == 0 || columns == 0) return;
@@ -229,10 +238,11 @@ class basic_executor {
         p.groups = ++together;
       multiply(p, worth_threads(s, shards));
       i += together;
+      runs_of_step_ += together;
     }
   }
 
-  /// Blocks of the devices along `s.axes` are summed in the order of the axes.
+  /// Blocks of the devices along `s.axes` are summed in the order of the axes: one run a sum.
   template <class T>
   void run_summed_dot(const graph::step& s) {
     const auto kept = static_cast<axis_set>(s.varying & ~set_of(s.axes));
@@ -252,6 +262,7 @@ class basic_executor {
         multiply(p, worth_threads(s, members));
         m += together;
       }
+      ++runs_of_step_;
     }
   }
 
@@ -269,10 +280,8 @@ class basic_executor {
 
   template <class T>
   void run_reduce(const graph::step& s) {
-    const std::int64_t shards = shards_of(s);
     const std::int64_t size = s.sizes[1] * s.sizes[2] * s.sizes[3];
-    kernels::parallel_for(shards, shards * size > small, [&](std::int64_t i) {
-      const std::int64_t d = device(s, i);
+    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
       kernels::reduce(static_cast<kernels::reduce_kind>(s.sizes[0]), reinterpret_cast<const T*>(block(s.first, d)),
                       reinterpret_cast<T*>(block(s.first + 1, d)), s.sizes[1], s.sizes[2], s.sizes[3], size > small);
     });
@@ -293,21 +302,19 @@ class basic_executor {
 
   template <graph::step_kind Kind, class T>
   void run_rows(const graph::step& s) {
-    const std::int64_t shards = shards_of(s);
     const std::int64_t size = s.sizes[0] * s.sizes[1];
-    kernels::parallel_for(shards, shards * size > small,
-                          [&](std::int64_t i) { rows_kernel<Kind, T>(s, device(s, i), size > small); });
+    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) { rows_kernel<Kind, T>(s, d, size > small); });
   }
 
   template <class T>
   void run_check(const graph::step& s) {
-    for (std::int64_t i = 0; i < shards_of(s); ++i) {
-      const auto* labels = reinterpret_cast<const T*>(block(s.first, device(s, i)));
+    for_each_shard(s, false, [&](std::int64_t d) {
+      const auto* labels = reinterpret_cast<const T*>(block(s.first, d));
       for (std::int64_t j = 0; j < s.sizes[1]; ++j)
         if (static_cast<std::int64_t>(labels[j]) < 0 || static_cast<std::int64_t>(labels[j]) >= s.sizes[0])
-          throw index_error("label " + std::to_string(labels[j]) + " at position " + position(s, device(s, i), j) +
+          throw index_error("label " + std::to_string(labels[j]) + " at position " + position(s, d, j) +
                             " is outside [0, " + std::to_string(s.sizes[0]) + ")");
-    }
+    });
   }
 
   /// The global position of element `j` of a device's block: `3` or `(3, 1)`.
@@ -326,12 +333,14 @@ class basic_executor {
   void run_copy(const graph::step& s) {
     const std::int64_t bytes =
         program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(s.first)].buffer)].bytes;
-    for (std::int64_t i = 0; i < shards_of(s); ++i)
-      std::memcpy(block(s.first + 1, device(s, i)), block(s.first, device(s, i)), static_cast<std::size_t>(bytes));
+    for_each_shard(s, false, [&](std::int64_t d) {
+      std::memcpy(block(s.first + 1, d), block(s.first, d), static_cast<std::size_t>(bytes));
+    });
   }
 
   template <class T>
   void run_collective(const graph::step& s) {
+    ++runs_of_step_;
     for (int pair = 0; pair < s.results; ++pair) {
       const int from = s.first + pair;
       const int to = s.first + s.sources + pair;
@@ -371,6 +380,7 @@ class basic_executor {
   std::vector<std::byte*> bases_;
   std::vector<kernels::fused_call> calls_;
   std::vector<std::int64_t> kernel_runs_;
+  std::int64_t runs_of_step_ = 0;  ///< of the step that is running
 };
 
 using executor = basic_executor<void>;

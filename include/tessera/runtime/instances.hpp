@@ -5,15 +5,9 @@
 #include <tessera/kernels/instances.hpp>
 #include <tessera/runtime/executor.hpp>
 
-#if defined(TESSERA_PRECOMPILED_KERNELS) || defined(TESSERA_INSTANTIATE_KERNELS)
+#if defined(TESSERA_INSTANCE)
 
 #include <cstdint>
-
-#if defined(TESSERA_INSTANTIATE_KERNELS)
-#define TESSERA_INSTANCE template
-#else
-#define TESSERA_INSTANCE extern template
-#endif
 
 #define TESSERA_NUMBER_STEPS(T)                                                  \
   TESSERA_INSTANCE void executor::run_dot<T>(const graph::step&);                \
@@ -44,6 +38,5 @@ TESSERA_INSTANCE void executor::run_check<std::uint32_t>(const graph::step&);
 #undef TESSERA_FLOAT_STEPS
 #undef TESSERA_ROW_STEP
 #undef TESSERA_NUMBER_STEPS
-#undef TESSERA_INSTANCE
 
 #endif

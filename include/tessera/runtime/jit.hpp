@@ -62,6 +62,14 @@ std::vector<executor::step_function> step_functions(const graph::program& p) {
   return functions;
 }
 
+/// Which arguments a program writes.
+inline std::vector<char> written_arguments(const graph::program& p) {
+  std::vector<char> written(p.arguments.size(), 0);
+  for (const graph::interface_value& r : p.results)
+    if (r.alias >= 0) written[static_cast<std::size_t>(r.alias)] = 1;
+  return written;
+}
+
 /// Executors of one program that are not running; a run takes one and gives it back, so calls from several threads each
 /// have an arena.
 template <class Program>
@@ -69,11 +77,12 @@ class executor_pool {
  public:
   struct slot {
     executor program;
-    std::vector<storage*> arguments;
-    std::vector<storage*> results;
-    std::vector<storage_ptr> numbers;            ///< memory for arguments that are plain numbers
-    std::vector<std::vector<storage_ptr>> kept;  ///< for each result, storages that were handed out
-    std::vector<storage_ptr> held;               ///< of the running call
+    std::vector<char> written;  ///< by argument
+    std::vector<storage*> arguments{};
+    std::vector<storage*> results{};
+    std::vector<storage_ptr> numbers{};            ///< memory for arguments that are plain numbers
+    std::vector<std::vector<storage_ptr>> kept{};  ///< for each result, storages that were handed out
+    std::vector<storage_ptr> held{};               ///< of the running call
   };
 
   std::unique_ptr<slot> take() {
@@ -88,11 +97,7 @@ class executor_pool {
     const graph::program p = decode(Program::program_words::words);
     auto made = std::make_unique<slot>(
         slot{executor(p, Program::mesh_type::value, step_functions<Program>(p), fused_functions<Program>()),
-             {},
-             {},
-             {},
-             {},
-             {}});
+             written_arguments(p)});
     made->arguments.resize(made->program.program().arguments.size());
     made->numbers.resize(made->arguments.size());
     made->results.resize(made->program.program().results.size());
@@ -151,18 +156,15 @@ struct argument_collector {
   }
 };
 
-/// Storages that a step writes and someone else holds too are copied first, so that copies of a model keep their
-/// values.
+/// Storages that a step writes and someone else holds too are copied first, so that copies of a model keep their values.
 template <class Arg>
-void separate(Arg& arg, const graph::program& p, std::size_t& next) {
+void separate(Arg& arg, const std::vector<char>& written, std::size_t& next) {
   if constexpr (Tensor<Arg> || Number<Arg>) {
     ++next;
   } else {
     visit_variables(arg, [&](auto& v) {
-      bool written = false;
-      for (const graph::interface_value& r : p.results) written |= r.alias == static_cast<int>(next);
       if constexpr (!std::is_const_v<std::remove_reference_t<decltype(v)>>) {
-        if (written && v.data && !v.data.unique()) v.data = clone(*v.data);
+        if (written[next] && v.data && !v.data.unique()) v.data = clone(*v.data);
       }
       ++next;
     });
@@ -234,8 +236,8 @@ auto call(Args&... args) {
   borrowed_slot<Program> borrowed;
   auto& slot = *borrowed.slot;
   const graph::program& p = slot.program.program();
-  std::size_t written = 0;
-  (separate(args, p, written), ...);
+  std::size_t next_argument = 0;
+  (separate(args, slot.written, next_argument), ...);
   argument_collector collector{slot.arguments, slot.numbers};
   (collector.collect(args), ...);
   slot.held.clear();

@@ -2,6 +2,8 @@
 // Memory for arrays and arenas: aligned, zeroed, on huge pages where it is large.
 #pragma once
 
+#include <tessera/core/alignment.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,7 +25,8 @@ class memory {
   explicit memory(std::int64_t bytes) : bytes_(bytes) {
     if (bytes == 0) return;
     constexpr std::size_t huge = std::size_t{2} << 20;
-    const std::size_t alignment = static_cast<std::size_t>(bytes) >= huge ? huge : 64;
+    constexpr auto small = static_cast<std::size_t>(block_alignment);
+    const std::size_t alignment = static_cast<std::size_t>(bytes) >= huge ? huge : small;
     const std::size_t rounded = (static_cast<std::size_t>(bytes) + alignment - 1) / alignment * alignment;
     data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
     if (data_ == nullptr) throw std::bad_alloc();

@@ -2,6 +2,7 @@
 // The memory of one array: each distinct block once, shared by those who hold it until one of them writes.
 #pragma once
 
+#include <tessera/core/alignment.hpp>
 #include <tessera/core/shards.hpp>
 #include <tessera/runtime/memory.hpp>
 
@@ -28,7 +29,7 @@ struct storage {
         varying(t.cut()),
         shards(devices_in(varying, m)),
         block_bytes(local_block(t, m).bytes()),
-        stride((block_bytes + 63) / 64 * 64),
+        stride(aligned(block_bytes)),
         bytes(stride * shards) {}
 
   std::byte* block(std::int64_t shard) const { return bytes.data() + shard * stride; }

@@ -2,19 +2,13 @@
 // Where buffers lie: results in the place of arguments, and temporaries at offsets that their lifetimes allow.
 #pragma once
 
+#include <tessera/core/alignment.hpp>
 #include <tessera/graph/program.hpp>
 #include <tessera/transform/lowering.hpp>
 
 #include <algorithm>
 
 namespace tessera::transform {
-
-/// Blocks of memory start at multiples of this many bytes.
-inline constexpr std::int64_t buffer_alignment = 64;
-
-constexpr std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
-}
 
 /// When each buffer is first written and last read, in steps.
 struct lifetimes {
