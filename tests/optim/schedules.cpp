@@ -21,7 +21,7 @@ float traced(const Schedule& schedule, std::int64_t step) {
   const graph::value t{&g, g.add_parameter(scalar_aval(dtype::f32))};
   g.outputs = {{s.at(t).id, -1}};
   std::vector<std::vector<std::byte>> inputs;
-  schedule.visit_variables([&](const auto& v) { inputs.push_back(bytes_of({optim::number_of(v)})); });
+  visit_variables(schedule, [&](const auto& v) { inputs.push_back(bytes_of({optim::number_of(v)})); });
   inputs.push_back(bytes_of({static_cast<float>(step)}));
   const auto out = runtime::evaluate(g, inputs);
   return numbers_of(out[0])[0];

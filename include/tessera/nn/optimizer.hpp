@@ -17,12 +17,7 @@ struct optimizer_state_of {
   Transformation transformation;
   state_type state;
 
-  constexpr void visit_variables(auto&& f) {
-    tessera::visit_variables(transformation, f), tessera::visit_variables(state, f);
-  }
-  constexpr void visit_variables(auto&& f) const {
-    tessera::visit_variables(transformation, f), tessera::visit_variables(state, f);
-  }
+  TESSERA_MODULE(optimizer_state_of, transformation, state)
 
   /// Within a step: new values for the model's variables of kind Wrt and for the state. `grads` comes from
   /// value_and_grad of the same model.

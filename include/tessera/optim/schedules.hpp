@@ -5,6 +5,7 @@
 #include <tessera/core/error.hpp>
 #include <tessera/core/number_text.hpp>
 #include <tessera/graph/value.hpp>
+#include <tessera/graph/visit.hpp>
 #include <tessera/nn/variable.hpp>
 
 #include <cmath>
@@ -48,8 +49,7 @@ constexpr graph::value traced_number(const nn::scalar& s) { return {s.handle.own
 struct constant_schedule_t {
   nn::scalar rate;
 
-  constexpr void visit_variables(auto&& f) { f(rate); }
-  constexpr void visit_variables(auto&& f) const { f(rate); }
+  TESSERA_MODULE(constant_schedule_t, rate)
   constexpr graph::value at(graph::value) const { return traced_number(rate); }
   float operator()(std::int64_t) const { return number_of(rate); }
 };
@@ -61,8 +61,7 @@ inline constant_schedule_t constant_schedule(double rate) { return {nn::make_sca
 struct warmup_cosine_decay_schedule_t {
   nn::scalar init, peak, warmup, total, end;
 
-  constexpr void visit_variables(auto&& f) { f(init), f(peak), f(warmup), f(total), f(end); }
-  constexpr void visit_variables(auto&& f) const { f(init), f(peak), f(warmup), f(total), f(end); }
+  TESSERA_MODULE(warmup_cosine_decay_schedule_t, init, peak, warmup, total, end)
 
   template <class T>
   static constexpr T formula(T t, T init_rate, T peak_rate, T warmup_steps, T total_steps, T end_rate) {

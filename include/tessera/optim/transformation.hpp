@@ -61,8 +61,7 @@ constexpr graph::value count_up(counter& count) {
 
 /// State of a transformation that has none.
 struct empty_state {
-  constexpr void visit_variables(auto&&) {}
-  constexpr void visit_variables(auto&&) const {}
+  TESSERA_MODULE(empty_state)
 };
 
 /// Several transformations, each fed what the one before gives.
@@ -73,8 +72,7 @@ struct chained {
   template <class Model, class Wrt>
   using state = std::tuple<typename Ts::template state<Model, Wrt>...>;
 
-  constexpr void visit_variables(auto&& f) { tessera::visit_variables(parts, f); }
-  constexpr void visit_variables(auto&& f) const { tessera::visit_variables(parts, f); }
+  TESSERA_MODULE(chained, parts)
 
   template <class State>
   constexpr void update(values& updates, const values& params, State& states) const {

@@ -22,8 +22,7 @@ struct trace_t {
   template <class Model, class Wrt>
   using state = like<Model, Wrt>;
 
-  constexpr void visit_variables(auto&& f) { f(decay); }
-  constexpr void visit_variables(auto&& f) const { f(decay); }
+  TESSERA_MODULE(trace_t, decay)
 
   template <class State>
   constexpr void update(values& updates, const values&, State& momentum) const {
@@ -44,12 +43,10 @@ struct scale_by_adam_t {
   struct state {
     counter count;
     like<Model, Wrt> mu, nu;
-    constexpr void visit_variables(auto&& f) { f(count), mu.visit_variables(f), nu.visit_variables(f); }
-    constexpr void visit_variables(auto&& f) const { f(count), mu.visit_variables(f), nu.visit_variables(f); }
+    TESSERA_MODULE(state, count, mu, nu)
   };
 
-  constexpr void visit_variables(auto&& f) { f(b1), f(rest1), f(b2), f(rest2), f(eps); }
-  constexpr void visit_variables(auto&& f) const { f(b1), f(rest1), f(b2), f(rest2), f(eps); }
+  TESSERA_MODULE(scale_by_adam_t, b1, rest1, b2, rest2, eps)
 
   /// 1 / (1 - b^t)
   static constexpr graph::value correction(graph::value b, graph::value t) {
@@ -87,8 +84,7 @@ struct add_decayed_weights_t {
   template <class Model, class Wrt>
   using state = empty_state;
 
-  constexpr void visit_variables(auto&& f) { f(weight_decay); }
-  constexpr void visit_variables(auto&& f) const { f(weight_decay); }
+  TESSERA_MODULE(add_decayed_weights_t, weight_decay)
 
   constexpr void update(values& updates, const values& params, empty_state&) const {
     for (std::size_t i = 0; i < updates.size(); ++i) updates[i] = updates[i] + traced_number(weight_decay) * params[i];
@@ -116,8 +112,7 @@ struct clip_by_global_norm_t {
   template <class Model, class Wrt>
   using state = empty_state;
 
-  constexpr void visit_variables(auto&& f) { f(max_norm); }
-  constexpr void visit_variables(auto&& f) const { f(max_norm); }
+  TESSERA_MODULE(clip_by_global_norm_t, max_norm)
 
   constexpr void update(values& updates, const values&, empty_state&) const {
     if (updates.empty()) return;
@@ -143,12 +138,10 @@ struct scale_by_learning_rate_t {
   template <class Model, class Wrt>
   struct state {
     counter count;
-    constexpr void visit_variables(auto&& f) { f(count); }
-    constexpr void visit_variables(auto&& f) const { f(count); }
+    TESSERA_MODULE(state, count)
   };
 
-  constexpr void visit_variables(auto&& f) { rate.visit_variables(f); }
-  constexpr void visit_variables(auto&& f) const { rate.visit_variables(f); }
+  TESSERA_MODULE(scale_by_learning_rate_t, rate)
 
   template <class State>
   constexpr void update(values& updates, const values&, State& s) const {
@@ -167,8 +160,7 @@ struct scale_by_learning_rate_t<constant_schedule_t> {
   template <class Model, class Wrt>
   using state = empty_state;
 
-  constexpr void visit_variables(auto&& f) { rate.visit_variables(f); }
-  constexpr void visit_variables(auto&& f) const { rate.visit_variables(f); }
+  TESSERA_MODULE(scale_by_learning_rate_t, rate)
 
   constexpr void update(values& updates, const values&, empty_state&) const {
     const graph::value scale = -traced_number(rate.rate);
