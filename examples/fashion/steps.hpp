@@ -13,8 +13,8 @@ template <class Layout>
 trainer trainer_for(const settings& s, std::int64_t warmup, std::int64_t total) {
   using mesh = typename Layout::mesh;
   const auto rate = ts::optim::warmup_cosine_decay_schedule(0, s.peak_rate, warmup, total, s.peak_rate / 100);
-  const auto update = ts::optim::chain(ts::optim::clip_by_global_norm(1.0),
-                                       ts::optim::adamw(rate, 0.9, 0.999, 1e-8, s.weight_decay));
+  const auto update =
+      ts::optim::chain(ts::optim::clip_by_global_norm(1.0), ts::optim::adamw(rate, 0.9, 0.999, 1e-8, s.weight_decay));
   auto model = std::make_shared<model_of<Layout>>(ts::init<classifier<Layout>, mesh>(ts::nn::rngs{.params = s.seed}));
   auto optimizer = ts::nn::optimizer<ts::nn::param>(*model, update);
   const auto put_images = [](const host_batch& host) {

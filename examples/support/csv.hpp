@@ -57,7 +57,7 @@ class csv {
   }
 
   template <class T>
-    requires std::integral<T> || std::floating_point<T>
+  requires std::integral<T> || std::floating_point<T>
   static std::string field(T value) {
     char digits[64];
     return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};

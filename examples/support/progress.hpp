@@ -17,11 +17,11 @@ namespace examples {
 
 /// What is known about a run at one moment.
 struct progress_state {
-  std::string label;           // "epoch 3/10"
-  long done = 0;               // steps
-  long total = 0;              // steps
-  double items_per_step = 1;   // images in a batch
-  double seconds = 0;          // since the first step
+  std::string label;          // "epoch 3/10"
+  long done = 0;              // steps
+  long total = 0;             // steps
+  double items_per_step = 1;  // images in a batch
+  double seconds = 0;         // since the first step
   double loss = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -51,8 +51,8 @@ inline std::string progress_figures(const progress_state& at, const std::string&
 
 /// One line of at most `width` characters: label, bar, percent, figures. A narrow line gives up the bar first.
 inline std::string progress_line(const progress_state& at, const std::string& items, int width) {
-  const double share = at.total > 0 ? std::clamp(static_cast<double>(at.done) / static_cast<double>(at.total), 0.0, 1.0)
-                                    : 0;
+  const double share =
+      at.total > 0 ? std::clamp(static_cast<double>(at.done) / static_cast<double>(at.total), 0.0, 1.0) : 0;
   char percent[16];
   std::snprintf(percent, sizeof percent, " %3d%%  ", static_cast<int>(share * 100));
   const std::string figures = percent + progress_figures(at, items);
@@ -83,8 +83,11 @@ inline std::string progress_line(const progress_state& at, const std::string& it
 class progress {
  public:
   progress(std::string items, long total_steps, double items_per_step, std::FILE* out = stderr, long plain_lines = 20)
-      : items_{std::move(items)}, out_{out}, terminal_{::isatty(::fileno(out)) == 1},
-        every_{std::max(1L, total_steps / std::max(1L, plain_lines))}, begin_{clock::now()} {
+      : items_{std::move(items)},
+        out_{out},
+        terminal_{::isatty(::fileno(out)) == 1},
+        every_{std::max(1L, total_steps / std::max(1L, plain_lines))},
+        begin_{clock::now()} {
     at_.total = total_steps;
     at_.items_per_step = items_per_step;
   }

@@ -113,8 +113,15 @@ inline std::string line_between(double x1, double y1, double x2, double y2, std:
 class chart_drawing {
  public:
   chart_drawing(const chart& what, const std::vector<std::string>& names, double left, double width, double height)
-      : chart_{what}, names_{names}, x0_{left + 70}, x1_{left + width - 20}, y0_{height - 50}, y1_{64}, centre_{left + width / 2},
-        x_{scale_of(&series::x, 8, false)}, y_{scale_of(&series::y, 6, true)} {}
+      : chart_{what},
+        names_{names},
+        x0_{left + 70},
+        x1_{left + width - 20},
+        y0_{height - 50},
+        y1_{64},
+        centre_{left + width / 2},
+        x_{scale_of(&series::x, 8, false)},
+        y_{scale_of(&series::y, 6, true)} {}
 
   std::string svg() const {
     constexpr std::string_view heading = "text-anchor=\"middle\" font-size=\"16\" font-weight=\"bold\"";

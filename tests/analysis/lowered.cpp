@@ -16,7 +16,8 @@ namespace ts = tessera;
 using ts::none, ts::P, ts::shape;
 
 template <class Model, class Mesh>
-using adam_of = decltype(ts::nn::optimizer<ts::nn::param>(std::declval<ts::nn::bound<Model, Mesh>>(), ts::optim::adam(1e-3)));
+using adam_of =
+    decltype(ts::nn::optimizer<ts::nn::param>(std::declval<ts::nn::bound<Model, Mesh>>(), ts::optim::adam(1e-3)));
 
 constexpr bool moves(const ts::analysis::collective_counts& c, int all_reduce, int all_gather, int reduce_scatter) {
   return c.all_reduce == all_reduce && c.all_gather == all_gather && c.reduce_scatter == reduce_scatter &&

@@ -7,5 +7,5 @@
 #include <tessera/runtime/tensor.hpp>
 
 auto put(const std::vector<float>& host) {
-  return ts::device_put<CURE((), (ts::shape<32, 64>,)) P<"data">, cluster>(host);
+  return ts::device_put<CURE((), (ts::shape<32, 64>, )) P<"data">, cluster>(host);
 }

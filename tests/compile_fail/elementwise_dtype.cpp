@@ -4,6 +4,5 @@
 #include "arrays.hpp"
 #include "cure.hpp"
 
-using result =
-    decltype(floats<ts::shape<32>, P<"data">> + array<CURE((ts::i32), (ts::f32)), ts::shape<32>, P<"data">>);
+using result = decltype(floats<ts::shape<32>, P<"data">> + array<CURE((ts::i32), (ts::f32)), ts::shape<32>, P<"data">>);
 static_assert(ts::ArrayLike<result>);

@@ -8,6 +8,6 @@
 namespace ts = tessera;
 
 using cluster = ts::mesh<ts::axis<"data", 2>>;
-using batch = ts::tensor<ts::f32, ts::shape<32, 64>,
-                         ts::P<CURE((ts::none, ts::none, "data"), (ts::none, "data"))>, cluster>;
+using batch =
+    ts::tensor<ts::f32, ts::shape<32, 64>, ts::P<CURE((ts::none, ts::none, "data"), (ts::none, "data"))>, cluster>;
 static_assert(batch::type.rank == 2);

@@ -11,22 +11,26 @@ constexpr ts::axis_list y = ts::axis_append(0, 1);
 constexpr ts::axis_list xy = ts::axis_append(x, 1);
 constexpr ts::axis_list yx = ts::axis_append(y, 0);
 
-constexpr ts::aval matrix(ts::axis_list rows, ts::axis_list columns) { return {ts::f32, 2, {{8, rows}, {16, columns}}}; }
+constexpr ts::aval matrix(ts::axis_list rows, ts::axis_list columns) {
+  return {ts::f32, 2, {{8, rows}, {16, columns}}};
+}
 
 TEST_CASE("A list of axes keeps its order, a set does not") {
   STATIC_REQUIRE(xy != yx && ts::set_of(xy) == ts::set_of(yx));
   STATIC_REQUIRE(ts::axis_count(xy) == 2 && ts::axis_at(xy, 0) == 0 && ts::axis_at(xy, 1) == 1);
   STATIC_REQUIRE(ts::axis_concat(x, y) == xy && ts::axis_concat(0, y) == y && ts::axis_concat(y, 0) == y);
-  STATIC_REQUIRE(ts::starts_with(xy, x) && ts::starts_with(xy, xy) && ts::starts_with(xy, 0) && !ts::starts_with(xy, y) &&
-                !ts::starts_with(x, xy));
+  STATIC_REQUIRE(ts::starts_with(xy, x) && ts::starts_with(xy, xy) && ts::starts_with(xy, 0) &&
+                 !ts::starts_with(xy, y) && !ts::starts_with(x, xy));
   STATIC_REQUIRE(ts::without_head(xy, x) == y && ts::without_head(xy, 0) == xy && ts::without_head(xy, xy) == 0);
-  STATIC_REQUIRE(ts::devices_along(xy, mesh) == 8 && ts::devices_in(ts::set_of(xy), mesh) == 8 && ts::devices_in(0, mesh) == 1);
+  STATIC_REQUIRE(ts::devices_along(xy, mesh) == 8 && ts::devices_in(ts::set_of(xy), mesh) == 8 &&
+                 ts::devices_in(0, mesh) == 1);
 }
 
 constexpr bool eight_axes_fit() {
   ts::axis_list all = 0;
   for (int i = 0; i < ts::max_mesh_axes; ++i) all = ts::axis_append(all, i);
-  return ts::axis_count(all) == 8 && ts::starts_with(all, all) && ts::without_head(all, all) == 0 && ts::set_of(all) == 255;
+  return ts::axis_count(all) == 8 && ts::starts_with(all, all) && ts::without_head(all, all) == 0 &&
+         ts::set_of(all) == 255;
 }
 
 TEST_CASE("A dimension may be cut by all axes a mesh can have") {
@@ -37,7 +41,8 @@ TEST_CASE("A dimension may be cut by all axes a mesh can have") {
 TEST_CASE("An abstract value knows its elements, bytes and the axes that cut it") {
   STATIC_REQUIRE(matrix(x, y).size() == 128 && matrix(x, y).bytes() == 512 && matrix(x, y).cut() == 3);
   STATIC_REQUIRE(matrix(x, y).same_shape(matrix(0, 0)) && !matrix(x, y).same_spec(matrix(0, 0)));
-  STATIC_REQUIRE(matrix(x, x).axis_on_two_dims() && matrix(xy, x).axis_on_two_dims() && !matrix(x, y).axis_on_two_dims());
+  STATIC_REQUIRE(matrix(x, x).axis_on_two_dims() && matrix(xy, x).axis_on_two_dims() &&
+                 !matrix(x, y).axis_on_two_dims());
   STATIC_REQUIRE(ts::scalar_aval(ts::i32).size() == 1 && ts::scalar_aval(ts::i32).rank == 0);
 }
 

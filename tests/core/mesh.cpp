@@ -11,7 +11,8 @@ TEST_CASE("A mesh has its axes in order, by name and by place") {
   STATIC_REQUIRE(cluster::devices == 8 && cluster::value.rank == 2 && cluster::value.devices() == 8);
   STATIC_REQUIRE(cluster::value.name(0) == "data" && cluster::value.size(0) == 2);
   STATIC_REQUIRE(cluster::value.name(1) == "model" && cluster::value.size(1) == 4);
-  STATIC_REQUIRE(cluster::value.find("model") == 1 && cluster::value.find("mode") == -1 && cluster::value.find("") == -1);
+  STATIC_REQUIRE(cluster::value.find("model") == 1 && cluster::value.find("mode") == -1 &&
+                 cluster::value.find("") == -1);
   STATIC_REQUIRE(cluster::value.distinct());
 }
 

@@ -26,8 +26,8 @@ TEST_CASE("One axis is one spelling, alone or as a list; the order of several co
 }
 
 TEST_CASE("A spec reads in a type as its axes") {
-  STATIC_REQUIRE(std::same_as<P<"data", none, "model">,
-                             ts::partition_spec<ts::cut<"data">, ts::cut<>, ts::cut<"model">>>);
+  STATIC_REQUIRE(
+      std::same_as<P<"data", none, "model">, ts::partition_spec<ts::cut<"data">, ts::cut<>, ts::cut<"model">>>);
   STATIC_REQUIRE(std::same_as<decltype(ts::out_sharding<P<"data">>)::spec, P<"data">>);
 }
 

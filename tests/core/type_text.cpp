@@ -12,13 +12,13 @@ using cluster = ts::mesh<ts::axis<"data", 2>, ts::axis<"model", 4>>;
 
 TEST_CASE("A tensor type prints as dtype, extents and axes, a constant") {
   STATIC_REQUIRE(ts::type_text<ts::tensor<ts::f32, ts::shape<32, 256>, P<"data", "model">, cluster>>() ==
-                "float32[32@data,256@model]");
+                 "float32[32@data,256@model]");
   STATIC_REQUIRE(ts::type_text<ts::tensor<ts::f32, ts::shape<32, 256>, P<none, "model">, cluster>>() ==
-                "float32[32,256@model]");
+                 "float32[32,256@model]");
   STATIC_REQUIRE(ts::type_text<ts::tensor<ts::i32, ts::shape<32>, P<axes<"data", "model">>, cluster>>() ==
-                "int32[32@(data,model)]");
+                 "int32[32@(data,model)]");
   STATIC_REQUIRE(ts::type_text<ts::tensor<ts::u32, ts::shape<32>, P<axes<"model", "data">>, cluster>>() ==
-                "uint32[32@(model,data)]");
+                 "uint32[32@(model,data)]");
   STATIC_REQUIRE(ts::type_text<ts::tensor<ts::f64, ts::shape<>>>() == "float64[]");
   STATIC_REQUIRE(ts::type_text<ts::tensor<ts::bool_, ts::shape<0, 3>>>() == "bool[0,3]");
 }

@@ -91,8 +91,7 @@ TEST_CASE("a number outside the range is refused, negative and oversized ones to
 }
 
 TEST_CASE("a word that is not one of the choices is refused with all of them") {
-  CHECK(complaint({"--mesh", "data=4"}) ==
-        "fashion: --mesh is 'data=4'; it must be one | data=8 | data=2,model=4");
+  CHECK(complaint({"--mesh", "data=4"}) == "fashion: --mesh is 'data=4'; it must be one | data=8 | data=2,model=4");
 }
 
 TEST_CASE("an option given twice is refused") {

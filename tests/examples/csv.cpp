@@ -44,8 +44,7 @@ TEST_CASE("the file is a header line and one line a row, in a folder that is mad
   table.row(-2, 1e-300, std::string{"a,b \"c\"\nd"});
   CHECK(content(f.path / "deep/er/metrics.csv") == "epoch,loss,note\n1,0.1,ok\n");
   table.save();
-  CHECK(content(f.path / "deep/er/metrics.csv") ==
-        "epoch,loss,note\n1,0.1,ok\n-2,1e-300,\"a,b \"\"c\"\"\nd\"\n");
+  CHECK(content(f.path / "deep/er/metrics.csv") == "epoch,loss,note\n1,0.1,ok\n-2,1e-300,\"a,b \"\"c\"\"\nd\"\n");
   CHECK(entries(f.path / "deep/er") == 1);
 }
 

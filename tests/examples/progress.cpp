@@ -70,8 +70,8 @@ TEST_CASE("a line never exceeds the width and gives up the bar first") {
 }
 
 TEST_CASE("a line before the first step and after the last is well formed") {
-  CHECK(progress_line({"run", 0, 10, 1, 0, std::numeric_limits<double>::quiet_NaN()}, "images", 60).ends_with(
-      "0 images/s  -:-- left"));
+  CHECK(progress_line({"run", 0, 10, 1, 0, std::numeric_limits<double>::quiet_NaN()}, "images", 60)
+            .ends_with("0 images/s  -:-- left"));
   CHECK(progress_line({"run", 10, 10, 1, 5, 0.5}, "images", 120).find("=] 100%") != std::string::npos);
   CHECK(progress_line({"run", 0, 0, 1, 0, 0.5}, "images", 80).find("0%") != std::string::npos);
 }

@@ -33,7 +33,8 @@ constexpr std::span<const std::int64_t> words_of(const Packed& p) {
 
 constexpr bool a_graph_comes_back(const graph& g) {
   const auto words = ts::graph::pack<room>(g);
-  return words.total <= static_cast<std::int64_t>(room) && same_graph(g, ts::graph::unpack_graph(words_of(words), g.mesh));
+  return words.total <= static_cast<std::int64_t>(room) &&
+         same_graph(g, ts::graph::unpack_graph(words_of(words), g.mesh));
 }
 
 constexpr bool pending_axes_come_back() {

@@ -39,7 +39,9 @@ constexpr bool numbers_are_constants_of_the_arrays_dtype() {
   return constants == 5 && b.type() == a.type();
 }
 
-TEST_CASE("Numbers beside an array become constants of its dtype") { CHECK_BOTH(numbers_are_constants_of_the_arrays_dtype()); }
+TEST_CASE("Numbers beside an array become constants of its dtype") {
+  CHECK_BOTH(numbers_are_constants_of_the_arrays_dtype());
+}
 
 constexpr bool what_changes_nothing_writes_nothing() {
   graph g = over(data8);

@@ -225,16 +225,11 @@ struct any_array {
   template <class F>
   void with_type(F f) const {
     switch (type) {
-      case f32:
-        return f(float{});
-      case f64:
-        return f(double{});
-      case i32:
-        return f(std::int32_t{});
-      case u32:
-        return f(std::uint32_t{});
-      default:
-        return f(bool{});
+      case f32: return f(float{});
+      case f64: return f(double{});
+      case i32: return f(std::int32_t{});
+      case u32: return f(std::uint32_t{});
+      default: return f(bool{});
     }
   }
   std::size_t bytes() const { return static_cast<std::size_t>(size * info(type).size); }
@@ -310,14 +305,10 @@ void run_naive(const fused_call& call) {
 
 std::vector<std::int64_t> shape_of(std::int64_t n) {
   switch (n % 4) {
-    case 0:
-      return {n};
-    case 1:
-      return {3, n};
-    case 2:
-      return {2, 3, n};
-    default:
-      return {2, 1, 3, n};
+    case 0: return {n};
+    case 1: return {3, n};
+    case 2: return {2, 3, n};
+    default: return {2, 1, 3, n};
   }
 }
 

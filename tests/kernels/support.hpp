@@ -69,12 +69,9 @@ void fill_random(Array& values, unsigned seed) {
   using T = std::remove_cvref_t<decltype(*values.begin())>;
   std::mt19937 bits(seed);
   for (T& value : values) {
-    if constexpr (std::is_same_v<T, bool>)
-      value = bits() % 3 == 0;
-    else if constexpr (std::is_integral_v<T>)
-      value = static_cast<T>(bits());
-    else
-      value = std::uniform_real_distribution<T>(-1, 1)(bits);
+    if constexpr (std::is_same_v<T, bool>) value = bits() % 3 == 0;
+    else if constexpr (std::is_integral_v<T>) value = static_cast<T>(bits());
+    else value = std::uniform_real_distribution<T>(-1, 1)(bits);
   }
 }
 

@@ -15,7 +15,6 @@ namespace {
 
 using cluster = ts::mesh<ts::axis<"data", 2>, ts::axis<"model", 4>>;
 
-
 struct pair_of_layers {
   ts::nn::linear<8, 16, ts::kernel<P<none, "model">>> up;
   ts::nn::variable<ts::nn::param, ts::f32, ts::shape<4, 8>> table;

@@ -11,7 +11,8 @@ TEST_CASE("A reduction drops the dimensions it names, or all") {
 }
 
 TEST_CASE("keepdims leaves extent 1, uncut; out_sharding chooses the cut") {
-  STATIC_REQUIRE(TYPE(ts::mean<0>(by_xy, ts::keepdims)) == "float32[1,8@y]" && TYPE(ts::max(by_xy, ts::keepdims)) == "float32[1,1]");
+  STATIC_REQUIRE(TYPE(ts::mean<0>(by_xy, ts::keepdims)) == "float32[1,8@y]" &&
+                 TYPE(ts::max(by_xy, ts::keepdims)) == "float32[1,1]");
   STATIC_REQUIRE(TYPE(ts::sum<0>(by_xy, ts::out_sharding<P<"x">>)) == "float32[8@x]");
   STATIC_REQUIRE(TYPE(ts::mean<0>(by_xy, ts::out_sharding<P<axes<"x", "y">>>)) == "float32[8@(x,y)]");
 }

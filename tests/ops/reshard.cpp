@@ -4,7 +4,8 @@
 #include "ops/support.hpp"
 
 TEST_CASE("reshard gives any legal cut, and only a legal one") {
-  STATIC_REQUIRE(TYPE(ts::reshard<P<>>(by_xy)) == "float32[4,8]" && TYPE(ts::reshard<P<"y", "x">>(by_xy)) == "float32[4@y,8@x]");
+  STATIC_REQUIRE(TYPE(ts::reshard<P<>>(by_xy)) == "float32[4,8]" &&
+                 TYPE(ts::reshard<P<"y", "x">>(by_xy)) == "float32[4@y,8@x]");
   STATIC_REQUIRE(TYPE(ts::reshard<P<none, axes<"x", "y">>>(whole)) == "float32[4,8@(x,y)]");
   STATIC_REQUIRE(fault<ts::ops::reshard_rule<P<axes<"x", "y">>>, decltype(whole)> == message::spec_indivisible);
   STATIC_REQUIRE(fault<ts::ops::reshard_rule<P<"q">>, decltype(whole)> == message::spec_unknown_axis);

@@ -4,11 +4,15 @@
 #include "ops/support.hpp"
 
 TEST_CASE("reshape, transpose and broadcast_to carry cuts along") {
-  STATIC_REQUIRE(TYPE(ts::reshape<1, 4, 8>(by_xy)) == "float32[1,4@x,8@y]" && TYPE(ts::reshape<32>(by_x)) == "float32[32@x]");
-  STATIC_REQUIRE(TYPE(ts::reshape<2, 2, 8>(by_x)) == "float32[2@x,2,8]" && TYPE(ts::reshape<32>(whole)) == "float32[32]");
-  STATIC_REQUIRE(TYPE(ts::transpose(by_xy)) == "float32[8@y,4@x]" && TYPE(ts::transpose<0, -1>(by_xy)) == "float32[4@x,8@y]");
+  STATIC_REQUIRE(TYPE(ts::reshape<1, 4, 8>(by_xy)) == "float32[1,4@x,8@y]" &&
+                 TYPE(ts::reshape<32>(by_x)) == "float32[32@x]");
+  STATIC_REQUIRE(TYPE(ts::reshape<2, 2, 8>(by_x)) == "float32[2@x,2,8]" &&
+                 TYPE(ts::reshape<32>(whole)) == "float32[32]");
+  STATIC_REQUIRE(TYPE(ts::transpose(by_xy)) == "float32[8@y,4@x]" &&
+                 TYPE(ts::transpose<0, -1>(by_xy)) == "float32[4@x,8@y]");
   STATIC_REQUIRE(TYPE(ts::transpose(scalar)) == "float32[]");
-  STATIC_REQUIRE(TYPE(ts::broadcast_to<3, 4, 8>(by_x)) == "float32[3,4@x,8]" && TYPE(ts::broadcast_to<4>(scalar)) == "float32[4]");
+  STATIC_REQUIRE(TYPE(ts::broadcast_to<3, 4, 8>(by_x)) == "float32[3,4@x,8]" &&
+                 TYPE(ts::broadcast_to<4>(scalar)) == "float32[4]");
 }
 
 TEST_CASE("out_sharding lets a reshape move what must move, and cuts new dimensions") {

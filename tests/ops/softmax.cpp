@@ -5,7 +5,8 @@
 
 TEST_CASE("softmax and log_softmax keep the type, along any dimension, cut or not") {
   STATIC_REQUIRE(TYPE(ts::softmax(by_xy)) == "float32[4@x,8@y]" && TYPE(ts::softmax<0>(by_xy)) == "float32[4@x,8@y]");
-  STATIC_REQUIRE(TYPE(ts::log_softmax(doubles)) == "float64[4@x,8]" && TYPE(ts::log_softmax<-2>(doubles)) == "float64[4@x,8]");
+  STATIC_REQUIRE(TYPE(ts::log_softmax(doubles)) == "float64[4@x,8]" &&
+                 TYPE(ts::log_softmax<-2>(doubles)) == "float64[4@x,8]");
 }
 
 TEST_CASE("Dimensions that are not there and integers have no softmax") {

@@ -7,9 +7,12 @@ extern const array<ts::bool_, shape<>> flag;
 extern const array<ts::bool_, shape<4, 1>> column;
 
 TEST_CASE("where has the cases' dtype and the joined cut; a number takes the other case's dtype") {
-  STATIC_REQUIRE(TYPE(ts::where(bools, by_x, by_x)) == "float32[4@x,8]" && TYPE(ts::where(bools, ints, 0)) == "int32[4@x,8]");
-  STATIC_REQUIRE(TYPE(ts::where(flag, by_xy, by_xy)) == "float32[4@x,8@y]" && TYPE(ts::where(flag, 1.0, doubles)) == "float64[4@x,8]");
-  STATIC_REQUIRE(TYPE(ts::where(column, by_x, whole)) == "float32[4@x,8]" && TYPE(ts::where(bools, row_y, scalar)) == "float32[4@x,8@y]");
+  STATIC_REQUIRE(TYPE(ts::where(bools, by_x, by_x)) == "float32[4@x,8]" &&
+                 TYPE(ts::where(bools, ints, 0)) == "int32[4@x,8]");
+  STATIC_REQUIRE(TYPE(ts::where(flag, by_xy, by_xy)) == "float32[4@x,8@y]" &&
+                 TYPE(ts::where(flag, 1.0, doubles)) == "float64[4@x,8]");
+  STATIC_REQUIRE(TYPE(ts::where(column, by_x, whole)) == "float32[4@x,8]" &&
+                 TYPE(ts::where(bools, row_y, scalar)) == "float32[4@x,8@y]");
 }
 
 TEST_CASE("Equal shapes want equal cuts, the predicate wants bool, the cases one dtype") {

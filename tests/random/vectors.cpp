@@ -136,12 +136,9 @@ void check_lecun_normal(const json& v) {
 void check_stream(const json& v) {
   nn::rngs streams;
   const std::string seeds = v["args"]["streams"];
-  if (seeds == "default=0")
-    streams = nn::rngs{0};
-  else if (seeds == "params=0, dropout=1")
-    streams = nn::rngs{.params = 0, .dropout = 1};
-  else
-    FAIL("unknown streams: " << seeds);
+  if (seeds == "default=0") streams = nn::rngs{0};
+  else if (seeds == "params=0, dropout=1") streams = nn::rngs{.params = 0, .dropout = 1};
+  else FAIL("unknown streams: " << seeds);
   nn::rng_stream forked;
   std::vector<rnd::key> got;
   for (const std::string call : v["args"]["calls"]) {

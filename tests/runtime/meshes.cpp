@@ -204,22 +204,15 @@ class program_writer {
   value next() {
     switch (pick(10)) {
       case 0:
-      case 1:
-        return unary();
+      case 1: return unary();
       case 2:
-      case 3:
-        return binary();
-      case 4:
-        return reduction();
+      case 3: return binary();
+      case 4: return reduction();
       case 5:
-      case 6:
-        return product();
-      case 7:
-        return movement();
-      case 8:
-        return choice();
-      default:
-        return rows();
+      case 6: return product();
+      case 7: return movement();
+      case 8: return choice();
+      default: return rows();
     }
   }
 
@@ -263,10 +256,8 @@ class program_writer {
     const value v = floats(2);
     const std::int64_t size = v.type().size();
     switch (pick(4)) {
-      case 0:
-        return graph::transpose(v, sharding::dim_append(sharding::dim_append(0, 1), 0));
-      case 1:
-        return graph::reshard(v, random_spec(v.type()));
+      case 0: return graph::transpose(v, sharding::dim_append(sharding::dim_append(0, 1), 0));
+      case 1: return graph::reshard(v, random_spec(v.type()));
       case 2: {
         const aval type = array_type(dtype::f64, {size / 8, 8});
         const spec_value spec = random_spec_of(type);
@@ -292,12 +283,9 @@ class program_writer {
   value rows() {
     const value v = floats(2);
     switch (pick(3)) {
-      case 0:
-        return ops::write_softmax<op::softmax, -1>(std::array{v}, v.type());
-      case 1:
-        return ops::write_softmax<op::log_softmax, -1>(std::array{v}, v.type()) * 0.1;
-      default:
-        return ops::write_softmax<op::softmax, 0>(std::array{v}, v.type());
+      case 0: return ops::write_softmax<op::softmax, -1>(std::array{v}, v.type());
+      case 1: return ops::write_softmax<op::log_softmax, -1>(std::array{v}, v.type()) * 0.1;
+      default: return ops::write_softmax<op::softmax, 0>(std::array{v}, v.type());
     }
   }
 

@@ -49,5 +49,6 @@ TEST_CASE("a host array of other extents, or not row-major, is refused with its 
   const xt::xarray<float, xt::layout_type::column_major> columns = xt::zeros<float>({8, 12});
   CHECK_THROWS_AS((ts::device_put<ts::shape<8, 12>, P<>, cluster>(columns)), ts::shape_error);
   const std::vector<float> few(95);
-  CHECK_THROWS_WITH((ts::device_put<ts::shape<8, 12>, P<>, cluster>(few)), Catch::Contains("95 elements") && Catch::Contains("96"));
+  CHECK_THROWS_WITH((ts::device_put<ts::shape<8, 12>, P<>, cluster>(few)),
+                    Catch::Contains("95 elements") && Catch::Contains("96"));
 }

@@ -150,7 +150,9 @@ const std::map<std::string, rule>& rules() {
 /// Why a case is not asked, or nothing.
 std::string reason_to_leave_out(const test_case& c) {
   const std::string params = c.params.dump();
-  const auto mentions = [&](const char* word) { return c.op.find(word) != c.op.npos || params.find(word) != params.npos; };
+  const auto mentions = [&](const char* word) {
+    return c.op.find(word) != c.op.npos || params.find(word) != params.npos;
+  };
   if (mentions("manual") || mentions("shard_map")) return "shard_map";
   if (mentions("Auto") || mentions("auto_axes") || mentions("with_sharding_constraint")) return "auto axes";
   bool pending = params.find("reduced=") != params.npos || cases::has_pending_axes(c.out);
@@ -163,14 +165,14 @@ std::string reason_to_leave_out(const test_case& c) {
 
 const std::map<std::string, message>& expected_messages() {
   static const std::map<std::string, message> table{
-      {"ew05", message::elementwise_sharding},     {"ew15", message::elementwise_sharding},
-      {"ew07", message::elementwise_duplicate},    {"cr11", message::spec_too_long},
-      {"cr12", message::spec_unknown_axis},        {"cr13", message::spec_axis_twice},
-      {"dot03", message::matmul_contracting_one},  {"dot04", message::matmul_contracting_one},
-      {"dot06", message::matmul_duplicate},        {"dot08", message::matmul_contracting_both},
-      {"dot22", message::matmul_batch_sharding},   {"dot23", message::matmul_batch_sharding},
-      {"rs12", message::reshape_merge},            {"rs13", message::reshape_merge},
-      {"rs15", message::reshape_merge},            {"se03", message::where_sharding},
+      {"ew05", message::elementwise_sharding},    {"ew15", message::elementwise_sharding},
+      {"ew07", message::elementwise_duplicate},   {"cr11", message::spec_too_long},
+      {"cr12", message::spec_unknown_axis},       {"cr13", message::spec_axis_twice},
+      {"dot03", message::matmul_contracting_one}, {"dot04", message::matmul_contracting_one},
+      {"dot06", message::matmul_duplicate},       {"dot08", message::matmul_contracting_both},
+      {"dot22", message::matmul_batch_sharding},  {"dot23", message::matmul_batch_sharding},
+      {"rs12", message::reshape_merge},           {"rs13", message::reshape_merge},
+      {"rs15", message::reshape_merge},           {"se03", message::where_sharding},
       {"se05", message::where_sharding},
   };
   return table;

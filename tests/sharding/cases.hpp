@@ -49,7 +49,8 @@ inline std::vector<std::string> axes_at(std::string_view text, std::size_t& at) 
   if (several) ++at;
   for (;;) {
     std::string name;
-    while (at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_')) name += text[at++];
+    while (at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_'))
+      name += text[at++];
     names.push_back(name);
     if (!several) return names;
     if (text[at++] == ')') return names;

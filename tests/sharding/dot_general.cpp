@@ -31,9 +31,10 @@ constexpr ts::ruling product(const aval& a, const aval& b, const ts::spec_value&
 
 TEST_CASE("A product takes its rows from the left, its columns from the right") {
   STATIC_REQUIRE(product(array({{8, x}, {16, 0}}), array({{16, 0}, {8, y}})).result == array({{8, x}, {8, y}}));
-  STATIC_REQUIRE(product(array({{3, 0}, {8, x}, {16, 0}}), array({{16, 0}, {8, y}})).result == array({{3, 0}, {8, x}, {8, y}}));
+  STATIC_REQUIRE(product(array({{3, 0}, {8, x}, {16, 0}}), array({{16, 0}, {8, y}})).result ==
+                 array({{3, 0}, {8, x}, {8, y}}));
   STATIC_REQUIRE(product(array({{4, x}, {8, 0}, {16, 0}}), array({{4, x}, {16, 0}, {8, y}})).result ==
-                array({{4, x}, {8, 0}, {8, y}}));
+                 array({{4, x}, {8, 0}, {8, y}}));
   STATIC_REQUIRE(product(array({{8, 0}, {0, 0}}), array({{0, 0}, {8, 0}})).result == array({{8, 0}, {8, 0}}));
 }
 
@@ -71,23 +72,26 @@ TEST_CASE("matmul wants batch dimensions cut alike, even where the result's cut 
   STATIC_REQUIRE(product(left, right, spec({x})).failure == message::matmul_batch_sharding);
   constexpr ts::spec_value chosen = spec({x});
   STATIC_REQUIRE(ts::sharding::dot_general(left, right, ts::sharding::matmul_dims(3, 3), &chosen, mesh).result ==
-                array({{4, x}, {8, 0}, {8, 0}}));
+                 array({{4, x}, {8, 0}, {8, 0}}));
 }
 
 TEST_CASE("Faults of extents, ranks and dtypes come before faults of sharding") {
   STATIC_REQUIRE(product(array({{8, 0}, {16, x}}), array({{15, x}, {8, 0}})).failure == message::matmul_extent);
   STATIC_REQUIRE(product(array({{4, x}, {8, 0}, {16, 0}}), array({{2, 0}, {16, 0}, {8, 0}})).failure ==
-                message::matmul_batch_extent);
-  STATIC_REQUIRE(product(array({{8, 0}, {16, 0}}), array({{4, 0}, {16, 0}, {8, 0}})).failure == message::matmul_batch_extent);
+                 message::matmul_batch_extent);
+  STATIC_REQUIRE(product(array({{8, 0}, {16, 0}}), array({{4, 0}, {16, 0}, {8, 0}})).failure ==
+                 message::matmul_batch_extent);
   STATIC_REQUIRE(product(array({{16, 0}}), array({{16, 0}, {8, 0}})).failure == message::matmul_rank);
   STATIC_REQUIRE(product(array({{8, 0}, {16, 0}}), array({{16, 0}, {8, 0}}, ts::f64)).failure == message::matmul_dtype);
-  STATIC_REQUIRE(product(array({{8, 0}, {16, 0}}, ts::bool_), array({{16, 0}, {8, 0}}, ts::bool_)).failure == message::matmul_bool);
+  STATIC_REQUIRE(product(array({{8, 0}, {16, 0}}, ts::bool_), array({{16, 0}, {8, 0}}, ts::bool_)).failure ==
+                 message::matmul_bool);
 }
 
 TEST_CASE("Lists of dimensions keep their order") {
   constexpr ts::sharding::dim_list list = ts::sharding::dim_append(ts::sharding::dim_append(0, 2), 0);
-  STATIC_REQUIRE(ts::sharding::dim_count(list) == 2 && ts::sharding::dim_at(list, 0) == 2 && ts::sharding::dim_at(list, 1) == 0);
+  STATIC_REQUIRE(ts::sharding::dim_count(list) == 2 && ts::sharding::dim_at(list, 0) == 2 &&
+                 ts::sharding::dim_at(list, 1) == 0);
   STATIC_REQUIRE(ts::sharding::dim_in(list, 0) && !ts::sharding::dim_in(list, 1));
   STATIC_REQUIRE(ts::sharding::free_dims(4, ts::sharding::dim_append(0, 3), ts::sharding::dim_append(0, 0)) ==
-                ts::sharding::dim_append(ts::sharding::dim_append(0, 1), 2));
+                 ts::sharding::dim_append(ts::sharding::dim_append(0, 1), 2));
 }

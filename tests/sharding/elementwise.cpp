@@ -66,10 +66,11 @@ TEST_CASE("where of three equal shapes wants equal specs; a scalar predicate is 
 
 TEST_CASE("where of different shapes broadcasts, and uncut operands adapt") {
   STATIC_REQUIRE(choose(matrix({8, 0}, {1, 0}, ts::bool_), matrix({8, x}, {4, 0}), matrix({8, 0}, {4, 0})).result ==
-                matrix({8, x}, {4, 0}));
+                 matrix({8, x}, {4, 0}));
   STATIC_REQUIRE(choose(vector({8, x}, ts::bool_), vector({8, 0}), ts::scalar_aval(ts::f32)).result == vector({8, x}));
   STATIC_REQUIRE(choose(vector({8, x}, ts::bool_), vector({8, y}), ts::scalar_aval(ts::f32)).failure ==
-                message::elementwise_sharding);
+                 message::elementwise_sharding);
   STATIC_REQUIRE(choose(vector({8, 0}), vector({8, 0}), vector({8, 0})).failure == message::where_predicate);
-  STATIC_REQUIRE(choose(vector({8, 0}, ts::bool_), vector({8, 0}), vector({8, 0}, ts::i32)).failure == message::where_dtype);
+  STATIC_REQUIRE(choose(vector({8, 0}, ts::bool_), vector({8, 0}), vector({8, 0}, ts::i32)).failure ==
+                 message::where_dtype);
 }

@@ -75,7 +75,8 @@ std::vector<std::int64_t> elements_of(const aval& a, std::int64_t device) {
     std::int64_t number = 0;
     std::int64_t stride = 1;
     for (int d = a.rank - 1; d >= 0; --d) {
-      const std::int64_t place = rest % block.dims[d].extent + ts::block_index(device, a.dims[d].axes, mesh) * block.dims[d].extent;
+      const std::int64_t place =
+          rest % block.dims[d].extent + ts::block_index(device, a.dims[d].axes, mesh) * block.dims[d].extent;
       rest /= block.dims[d].extent;
       number += place * stride;
       stride *= a.dims[d].extent;
@@ -149,13 +150,17 @@ TEST_CASE("transpose moves cuts with their dimensions, and wants a permutation")
 
 TEST_CASE("broadcast_to keeps mapped cuts; new and stretched dimensions are uncut unless told") {
   constexpr aval row = array({{8, y}});
-  STATIC_REQUIRE(ts::sharding::broadcast_to(row, array({{2, 0}, {8, 0}}), nullptr, mesh).result == array({{2, 0}, {8, y}}));
+  STATIC_REQUIRE(ts::sharding::broadcast_to(row, array({{2, 0}, {8, 0}}), nullptr, mesh).result ==
+                 array({{2, 0}, {8, y}}));
   STATIC_REQUIRE(ts::sharding::broadcast_to(array({{1, z}}), array({{8, 0}}), nullptr, mesh).result == array({{8, 0}}));
   constexpr ts::spec_value both{2, {x, y}, {}};
   constexpr ts::spec_value first{1, {x}, {}};
-  STATIC_REQUIRE(ts::sharding::broadcast_to(row, array({{2, 0}, {8, 0}}), &both, mesh).result == array({{2, x}, {8, y}}));
-  STATIC_REQUIRE(ts::sharding::broadcast_to(row, array({{2, 0}, {8, 0}}), &first, mesh).failure == message::broadcast_sharding);
-  STATIC_REQUIRE(ts::sharding::broadcast_to(row, array({{2, 0}, {4, 0}}), nullptr, mesh).failure == message::broadcast_shape);
+  STATIC_REQUIRE(ts::sharding::broadcast_to(row, array({{2, 0}, {8, 0}}), &both, mesh).result ==
+                 array({{2, x}, {8, y}}));
+  STATIC_REQUIRE(ts::sharding::broadcast_to(row, array({{2, 0}, {8, 0}}), &first, mesh).failure ==
+                 message::broadcast_sharding);
+  STATIC_REQUIRE(ts::sharding::broadcast_to(row, array({{2, 0}, {4, 0}}), nullptr, mesh).failure ==
+                 message::broadcast_shape);
   STATIC_REQUIRE(ts::sharding::broadcast_to(array({{1, 0}, {8, 0}}), array({{8, 0}}), nullptr, mesh).failure ==
-                message::broadcast_shape);
+                 message::broadcast_shape);
 }

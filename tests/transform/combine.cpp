@@ -62,9 +62,7 @@ constexpr grouping of_different_kinds() {
   return grouping_of(g);
 }
 
-TEST_CASE("All-reduces that need not wait for each other become one") {
-  CHECK_BOTH(independent() == grouping{3, 1});
-}
+TEST_CASE("All-reduces that need not wait for each other become one") { CHECK_BOTH(independent() == grouping{3, 1}); }
 
 TEST_CASE("All-reduces that wait for each other, or over other axes, of another kind or dtype, stay apart") {
   CHECK_BOTH(dependent() == grouping{2, 2});
@@ -104,7 +102,8 @@ constexpr bool groups_wait_in_no_ring() {
       for (int k = 0; k < n.operand_count(); ++k) wanted = std::max(wanted, at(n.operands[k]) + 1);
       if (n.code == op::all_reduce)
         for (int j = 0; j < marked.size(); ++j)
-          if (marked.at(j).code == op::all_reduce && marked.at(j).attribute[3] == n.attribute[3]) wanted = std::max(wanted, at(j));
+          if (marked.at(j).code == op::all_reduce && marked.at(j).attribute[3] == n.attribute[3])
+            wanted = std::max(wanted, at(j));
       if (wanted != at(i)) at(i) = wanted, changed = true;
     }
     if (!changed) return true;

@@ -14,7 +14,9 @@ constexpr graph local_graph(const graph& trace) {
       ts::transform::materialise(ts::transform::partition(ts::transform::simplify(trace))));
 }
 
-constexpr int units_of(const graph& trace) { return static_cast<int>(ts::transform::fuse(local_graph(trace)).units.size()); }
+constexpr int units_of(const graph& trace) {
+  return static_cast<int>(ts::transform::fuse(local_graph(trace)).units.size());
+}
 
 constexpr void adam(graph& g, const ts::aval& type) {
   const value p = parameter(g, type);

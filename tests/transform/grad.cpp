@@ -17,9 +17,9 @@ constexpr bool typed_as_primals(graph& g, value y, std::initializer_list<value> 
   return gradients.size() == ids.size();
 }
 
-constexpr op unary_operations[] = {op::neg,  op::abs,      op::sign, op::square, op::sqrt, op::rsqrt, op::exp,  op::log,
-                                   op::log1p, op::tanh,    op::logistic, op::sin, op::cos, op::erf,   op::relu, op::copy,
-                                   op::stop_gradient};
+constexpr op unary_operations[] = {op::neg, op::abs, op::sign,  op::square, op::sqrt,         op::rsqrt,
+                                   op::exp, op::log, op::log1p, op::tanh,   op::logistic,     op::sin,
+                                   op::cos, op::erf, op::relu,  op::copy,   op::stop_gradient};
 constexpr op binary_operations[] = {op::add, op::sub, op::mul, op::div, op::max, op::min, op::pow};
 
 constexpr bool unary_gradients_are_typed() {
@@ -33,8 +33,9 @@ constexpr bool unary_gradients_are_typed() {
 
 /// Every pair of arrays that may stand beside each other, either cut or not, broadcast or not.
 constexpr bool binary_gradients_are_typed() {
-  const ts::aval types[] = {ts::scalar_aval(ts::f32), array({{16, 0}}), array({{16, model}}), array({{1, 0}, {16, 0}}),
-                            array({{8, data}, {1, 0}}), array({{8, 0}, {16, model}}), array({{8, data}, {16, model}})};
+  const ts::aval types[] = {ts::scalar_aval(ts::f32),       array({{16, 0}}),           array({{16, model}}),
+                            array({{1, 0}, {16, 0}}),       array({{8, data}, {1, 0}}), array({{8, 0}, {16, model}}),
+                            array({{8, data}, {16, model}})};
   for (op code : binary_operations)
     for (const ts::aval& left : types)
       for (const ts::aval& right : types) {
@@ -149,7 +150,8 @@ constexpr bool nothing_reached_is_zeros() {
   const auto gradients = ts::transform::gradients(g, ts::graph::sum(stopped + through_int).id, wrt);
   for (std::size_t i = 0; i < 2; ++i) {
     const ts::graph::node& n = g.at(gradients[i]);
-    if (n.code != op::broadcast || g.at(n.operands[0]).code != op::constant || g.at(n.operands[0]).value != 0) return false;
+    if (n.code != op::broadcast || g.at(n.operands[0]).code != op::constant || g.at(n.operands[0]).value != 0)
+      return false;
     if (!(n.type == g.type(wrt[i]))) return false;
   }
   return true;

@@ -114,7 +114,8 @@ constexpr moves repeated(bool backward) {
   return moves_of(g);
 }
 
-TEST_CASE("A whole operand beside a cut one: a local slice forward, an all-gather backward; a repeated one: an all-reduce") {
+TEST_CASE(
+    "A whole operand beside a cut one: a local slice forward, an all-gather backward; a repeated one: an all-reduce") {
   CHECK_BOTH(zipped(false) == moves{.local_slice = 1});
   CHECK_BOTH(zipped(true) == moves{.all_gather = 1, .local_slice = 1});
   CHECK_BOTH(repeated(false) == moves{});
@@ -192,10 +193,13 @@ constexpr bool blocks_are_local() {
   const ts::aval& type = local.type(local.outputs[0].node);
   ts::aval block = array({{4, 0}, {8, 0}});
   block.varying = 0b11;
-  return type == block && local.type(local.parameters[0]).varying == 0b01 && local.type(local.parameters[1]).varying == 0b10;
+  return type == block && local.type(local.parameters[0]).varying == 0b01 &&
+         local.type(local.parameters[1]).varying == 0b10;
 }
 
-TEST_CASE("After partitioning, types are blocks, and say over which axes blocks differ") { CHECK_BOTH(blocks_are_local()); }
+TEST_CASE("After partitioning, types are blocks, and say over which axes blocks differ") {
+  CHECK_BOTH(blocks_are_local());
+}
 
 constexpr moves along_one_device(bool gather) {
   graph g = over(thin);

@@ -65,8 +65,11 @@ class random_graph {
 
   void grow() {
     switch (draw(10)) {
-      case 0: case 1: return grow_unary();
-      case 2: case 3: case 4: return grow_binary();
+      case 0:
+      case 1: return grow_unary();
+      case 2:
+      case 3:
+      case 4: return grow_binary();
       case 5: return grow_choice();
       case 6: return grow_reduction();
       case 7: return grow_product();
@@ -149,7 +152,8 @@ class random_graph {
       const value old{&trace, floats[i]};
       const int place = static_cast<int>(trace.at(floats[i]).attribute[0]);
       if (!gradients.empty() && draw(3) != 0) result(trace, old - value{&trace, gradients[i]} * 0.5, place);
-      else if (const int other = same_type(old.type()); other >= 0 && draw(2) == 0) result(trace, {&trace, other}, place);
+      else if (const int other = same_type(old.type()); other >= 0 && draw(2) == 0)
+        result(trace, {&trace, other}, place);
     }
     std::shuffle(trace.outputs.begin(), trace.outputs.end(), random_);
   }

@@ -134,8 +134,9 @@ TEST_CASE("What has no finite value, and integers, are left to the step") {
   CHECK_BOTH(folded(op::mul, 3e38, 10, ts::f32).code == op::mul);
   CHECK_BOTH(folded(op::mul, 1e300, 1e300, ts::f64).code == op::mul);
   CHECK_BOTH(folded(op::add, 1e300, 1, ts::f32).code == op::add);
-  CHECK_BOTH(folded(op::sub, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(), ts::f32).code ==
-             op::sub);
+  CHECK_BOTH(
+      folded(op::sub, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(), ts::f32).code ==
+      op::sub);
   CHECK_BOTH(folded(op::add, 1, 2, ts::i32).code == op::add);
 }
 

@@ -95,8 +95,8 @@ constexpr bool element_by_element(const ts::graph::program& p, const ts::graph::
 /// What memory holds while a plan's steps are walked through.
 struct memory_walk {
   const ts::graph::program& p;
-  std::vector<char> valid;      ///< by buffer: what was written there is still there
-  std::vector<char> written;    ///< by buffer
+  std::vector<char> valid;    ///< by buffer: what was written there is still there
+  std::vector<char> written;  ///< by buffer
   bool argument_written = false;
 
   constexpr explicit memory_walk(const ts::graph::program& program)
@@ -131,7 +131,8 @@ struct memory_walk {
     for (int i = 0; i < s.sources; ++i) {
       const int from = buffer(s.first + i);
       if (from < 0 || !share_memory(from, to)) continue;
-      if (at(from).place != at(to).place || at(from).bytes != at(to).bytes) return "a step writes into part of what it reads";
+      if (at(from).place != at(to).place || at(from).bytes != at(to).bytes)
+        return "a step writes into part of what it reads";
       if (!element_by_element(p, s, i, result)) return "a step overwrites what it still reads";
     }
     return "";
@@ -155,8 +156,9 @@ struct memory_walk {
 
   constexpr bool delivered(const ts::graph::interface_value& r) const {
     for (std::size_t b = 0; b < written.size(); ++b) {
-      const bool there = r.alias < 0 ? static_cast<int>(b) == r.buffer
-                                     : p.buffers[b].where == ts::graph::space::argument && p.buffers[b].place == r.alias;
+      const bool there = r.alias < 0
+                             ? static_cast<int>(b) == r.buffer
+                             : p.buffers[b].where == ts::graph::space::argument && p.buffers[b].place == r.alias;
       if (there && written[b] && valid[b]) return true;
     }
     return false;
@@ -167,7 +169,8 @@ struct memory_walk {
 constexpr std::string_view memory_fault(const ts::graph::program& p) {
   memory_walk walk(p);
   for (const ts::graph::buffer& b : p.buffers)
-    if (b.where == ts::graph::space::temporary && (b.place < 0 || b.place % 64 != 0 || b.place + b.bytes > p.temporary_bytes))
+    if (b.where == ts::graph::space::temporary &&
+        (b.place < 0 || b.place % 64 != 0 || b.place + b.bytes > p.temporary_bytes))
       return "a temporary lies outside the arena or off its alignment";
   for (const ts::graph::step& s : p.steps)
     if (const std::string_view fault = walk.run(s); !fault.empty()) return fault;

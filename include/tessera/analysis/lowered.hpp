@@ -58,9 +58,9 @@ struct lowering {
 /// steps that the executor walks. Figures are those of one device of the mesh. Of a step in which an error was reported
 /// nothing is known. Source: jax.stages.Lowered, Compiled.
 template <const auto& F, class... Args>
-struct lowered : std::conditional_t<transform::traced<F, std::remove_reference_t<Args>...>::refused,
-                                    analysis::refused_lowering,
-                                    analysis::lowering<transform::traced<F, std::remove_reference_t<Args>...>>> {
+struct lowered
+    : std::conditional_t<transform::traced<F, std::remove_reference_t<Args>...>::refused, analysis::refused_lowering,
+                         analysis::lowering<transform::traced<F, std::remove_reference_t<Args>...>>> {
   using traced = transform::traced<F, std::remove_reference_t<Args>...>;
 };
 

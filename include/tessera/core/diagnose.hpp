@@ -57,7 +57,8 @@ constexpr auto* report_of() {
   constexpr text_cuts cuts(All.view());
   return []<std::size_t... I>(std::index_sequence<I...>) {
     return static_cast<diagnosis<M, piece<All, cuts.ends[I], cuts.ends[I + 1]>()...>*>(nullptr);
-  }(std::make_index_sequence<cuts.count>{});
+  }
+  (std::make_index_sequence<cuts.count>{});
 }
 template <message M, auto Make>
 inline constexpr auto* report = report_of<M, exact_text<Make>()>();
@@ -83,7 +84,7 @@ constexpr text_buffer whole_sentence() {
   return buffer;
 }
 template <message M, auto Make>
-inline constexpr diagnosis<exact_text<whole_sentence<M, Make>>()>* report = nullptr;
+inline constexpr diagnosis<exact_text<whole_sentence<M, Make> >()>* report = nullptr;
 
 #endif
 

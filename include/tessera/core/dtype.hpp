@@ -26,9 +26,9 @@ struct dtype_info {
   bool floating;
 };
 
-inline constexpr dtype_info dtype_table[] = {
-    {"float32", 4, true}, {"float64", 8, true},  {"int32", 4, false},  {"uint32", 4, false},
-    {"bool", 1, false},   {"bfloat16", 2, true}, {"float16", 2, true}};
+inline constexpr dtype_info dtype_table[] = {{"float32", 4, true}, {"float64", 8, true}, {"int32", 4, false},
+                                             {"uint32", 4, false}, {"bool", 1, false},   {"bfloat16", 2, true},
+                                             {"float16", 2, true}};
 
 /// The row of the table for `d`.
 constexpr const dtype_info& info(dtype d) { return dtype_table[static_cast<int>(d)]; }

@@ -6,90 +6,90 @@
 #include <string_view>
 
 // One row a message: its name, and `tessera: <operation>: <what is wrong>; <what to write instead>`.
-#define TESSERA_MESSAGES(X)                                                                                          \
-  X(mesh_axis_size, "tessera: mesh: an axis has no devices; write axis<\"name\", 1> or more")                        \
-  X(mesh_axis_name, "tessera: mesh: an axis name is empty or longer than 31 characters; write a shorter name")       \
-  X(mesh_axis_count, "tessera: mesh: there are more than 8 axes; merge some of them")                                \
-  X(mesh_axis_twice, "tessera: mesh: two axes have one name; rename one of them")                                    \
-  X(mesh_mismatch, "tessera: mesh: operands live on different meshes; put all of them on one mesh")                  \
-  X(shape_rank, "tessera: shape: there are more than 8 dimensions; merge some of them")                              \
-  X(shape_extent, "tessera: shape: an extent is negative; write zero or more")                                       \
-  X(spec_unknown_axis, "tessera: partition_spec: the mesh has no such axis; name one of its axes")                   \
-  X(spec_axis_twice, "tessera: partition_spec: an axis is used twice; keep it on one dimension")                     \
-  X(spec_too_long, "tessera: partition_spec: there are more entries than dimensions; drop the last ones")            \
-  X(spec_indivisible,                                                                                                \
-    "tessera: partition_spec: an extent is not divisible by the devices along its axes; use the nearest extent "     \
-    "or another axis")                                                                                               \
-  X(elementwise_dtype, "tessera: elementwise: operands have different dtypes; convert one with astype<...>")         \
-  X(elementwise_shape, "tessera: elementwise: extents do not broadcast; reshape one operand")                        \
-  X(elementwise_sharding, "tessera: elementwise: incompatible shardings for broadcasting; reshard one operand")      \
-  X(elementwise_duplicate,                                                                                           \
-    "tessera: elementwise: the result would use a mesh axis on two dimensions; reshard one operand")                 \
-  X(elementwise_needs_float, "tessera: elementwise: the operand is not floating-point; convert it with astype<f32>") \
-  X(elementwise_needs_number, "tessera: elementwise: the operand is bool; convert it with astype<...>")              \
-  X(elementwise_needs_bool, "tessera: elementwise: the operand is not bool; compare it with something first")        \
-  X(matmul_dtype, "tessera: matmul: operands have different dtypes; convert one with astype<...>")                   \
-  X(matmul_bool, "tessera: matmul: operands are bool; convert them with astype<f32>")                                \
-  X(matmul_rank, "tessera: matmul: an operand has fewer than 2 dimensions; reshape it to a matrix")                  \
-  X(matmul_extent, "tessera: matmul: contracting extents differ; transpose or reshape one operand")                  \
-  X(matmul_batch_extent, "tessera: matmul: batch extents differ; broadcast_to one operand")                          \
-  X(matmul_batch_sharding, "tessera: matmul: batch dimensions are sharded differently; reshard one operand")         \
-  X(matmul_contracting_both,                                                                                         \
-    "tessera: matmul: contracting dimensions are sharded and the result is ambiguous; say which you want with "      \
-    "out_sharding<P<...>>")                                                                                          \
-  X(matmul_contracting_one,                                                                                          \
-    "tessera: matmul: one operand is sharded on the contracting dimension and would be moved silently; write "       \
-    "reshard<P<...>>(operand) or out_sharding<P<...>>")                                                              \
-  X(matmul_duplicate,                                                                                                \
-    "tessera: matmul: the result would use a mesh axis on two dimensions; reshard one operand or write "             \
-    "out_sharding<P<...>>")                                                                                          \
-  X(reduce_axis, "tessera: reduce: there is no such dimension; count from 0, or from -1 backwards")                  \
-  X(reduce_axis_twice, "tessera: reduce: a dimension is named twice; name it once")                                  \
-  X(reduce_empty, "tessera: reduce: a mean or maximum over no elements has no value; use sum or a non-empty shape")  \
-  X(reduce_needs_number, "tessera: reduce: the operand is bool; convert it with astype<...>")                        \
-  X(reduce_mean_float, "tessera: reduce: the mean of integers is not an integer; convert with astype<f32> first")    \
-  X(transpose_permutation, "tessera: transpose: this is not a permutation of the dimensions; name each once")        \
-  X(reshape_size, "tessera: reshape: the number of elements changes; write extents with the same product")           \
-  X(reshape_unsupported,                                                                                             \
-    "tessera: reshape: more than one split or merge of a sharded array; reshape in steps or write out_sharding<...>")\
-  X(reshape_split,                                                                                                   \
-    "tessera: reshape: a sharded dimension is split so that its axes fit no new one; write out_sharding<P<...>>")    \
-  X(reshape_merge,                                                                                                   \
-    "tessera: reshape: a merge would move data between devices; reshard first or write out_sharding<P<...>>")        \
-  X(broadcast_shape, "tessera: broadcast_to: extents of the operand do not fit the new shape; reshape it first")     \
+#define TESSERA_MESSAGES(X)                                                                                            \
+  X(mesh_axis_size, "tessera: mesh: an axis has no devices; write axis<\"name\", 1> or more")                          \
+  X(mesh_axis_name, "tessera: mesh: an axis name is empty or longer than 31 characters; write a shorter name")         \
+  X(mesh_axis_count, "tessera: mesh: there are more than 8 axes; merge some of them")                                  \
+  X(mesh_axis_twice, "tessera: mesh: two axes have one name; rename one of them")                                      \
+  X(mesh_mismatch, "tessera: mesh: operands live on different meshes; put all of them on one mesh")                    \
+  X(shape_rank, "tessera: shape: there are more than 8 dimensions; merge some of them")                                \
+  X(shape_extent, "tessera: shape: an extent is negative; write zero or more")                                         \
+  X(spec_unknown_axis, "tessera: partition_spec: the mesh has no such axis; name one of its axes")                     \
+  X(spec_axis_twice, "tessera: partition_spec: an axis is used twice; keep it on one dimension")                       \
+  X(spec_too_long, "tessera: partition_spec: there are more entries than dimensions; drop the last ones")              \
+  X(spec_indivisible,                                                                                                  \
+    "tessera: partition_spec: an extent is not divisible by the devices along its axes; use the nearest extent "       \
+    "or another axis")                                                                                                 \
+  X(elementwise_dtype, "tessera: elementwise: operands have different dtypes; convert one with astype<...>")           \
+  X(elementwise_shape, "tessera: elementwise: extents do not broadcast; reshape one operand")                          \
+  X(elementwise_sharding, "tessera: elementwise: incompatible shardings for broadcasting; reshard one operand")        \
+  X(elementwise_duplicate,                                                                                             \
+    "tessera: elementwise: the result would use a mesh axis on two dimensions; reshard one operand")                   \
+  X(elementwise_needs_float, "tessera: elementwise: the operand is not floating-point; convert it with astype<f32>")   \
+  X(elementwise_needs_number, "tessera: elementwise: the operand is bool; convert it with astype<...>")                \
+  X(elementwise_needs_bool, "tessera: elementwise: the operand is not bool; compare it with something first")          \
+  X(matmul_dtype, "tessera: matmul: operands have different dtypes; convert one with astype<...>")                     \
+  X(matmul_bool, "tessera: matmul: operands are bool; convert them with astype<f32>")                                  \
+  X(matmul_rank, "tessera: matmul: an operand has fewer than 2 dimensions; reshape it to a matrix")                    \
+  X(matmul_extent, "tessera: matmul: contracting extents differ; transpose or reshape one operand")                    \
+  X(matmul_batch_extent, "tessera: matmul: batch extents differ; broadcast_to one operand")                            \
+  X(matmul_batch_sharding, "tessera: matmul: batch dimensions are sharded differently; reshard one operand")           \
+  X(matmul_contracting_both,                                                                                           \
+    "tessera: matmul: contracting dimensions are sharded and the result is ambiguous; say which you want with "        \
+    "out_sharding<P<...>>")                                                                                            \
+  X(matmul_contracting_one,                                                                                            \
+    "tessera: matmul: one operand is sharded on the contracting dimension and would be moved silently; write "         \
+    "reshard<P<...>>(operand) or out_sharding<P<...>>")                                                                \
+  X(matmul_duplicate,                                                                                                  \
+    "tessera: matmul: the result would use a mesh axis on two dimensions; reshard one operand or write "               \
+    "out_sharding<P<...>>")                                                                                            \
+  X(reduce_axis, "tessera: reduce: there is no such dimension; count from 0, or from -1 backwards")                    \
+  X(reduce_axis_twice, "tessera: reduce: a dimension is named twice; name it once")                                    \
+  X(reduce_empty, "tessera: reduce: a mean or maximum over no elements has no value; use sum or a non-empty shape")    \
+  X(reduce_needs_number, "tessera: reduce: the operand is bool; convert it with astype<...>")                          \
+  X(reduce_mean_float, "tessera: reduce: the mean of integers is not an integer; convert with astype<f32> first")      \
+  X(transpose_permutation, "tessera: transpose: this is not a permutation of the dimensions; name each once")          \
+  X(reshape_size, "tessera: reshape: the number of elements changes; write extents with the same product")             \
+  X(reshape_unsupported,                                                                                               \
+    "tessera: reshape: more than one split or merge of a sharded array; reshape in steps or write out_sharding<...>")  \
+  X(reshape_split,                                                                                                     \
+    "tessera: reshape: a sharded dimension is split so that its axes fit no new one; write out_sharding<P<...>>")      \
+  X(reshape_merge,                                                                                                     \
+    "tessera: reshape: a merge would move data between devices; reshard first or write out_sharding<P<...>>")          \
+  X(broadcast_shape, "tessera: broadcast_to: extents of the operand do not fit the new shape; reshape it first")       \
   X(broadcast_sharding, "tessera: broadcast_to: the operand is sharded otherwise than out_sharding; reshard it first") \
-  X(where_predicate, "tessera: where: the predicate is not bool; compare it with something first")                   \
-  X(where_dtype, "tessera: where: the two cases have different dtypes; convert one with astype<...>")                \
-  X(where_sharding, "tessera: where: operands of equal shape are sharded differently; reshard one operand")          \
-  X(astype_sixteen_bits, "tessera: astype: 16-bit types have no arithmetic yet; use f32")                            \
-  X(one_hot_dtype, "tessera: one_hot: the classes are not integers; convert them with astype<i32>")                  \
-  X(softmax_axis, "tessera: softmax: there is no such dimension; count from 0, or from -1 backwards")                \
-  X(softmax_needs_float, "tessera: softmax: the operand is not floating-point; convert it with astype<f32>")         \
-  X(grad_not_scalar, "tessera: value_and_grad: the loss is not a scalar; reduce it with mean or sum")                \
-  X(grad_not_float, "tessera: value_and_grad: the loss is not floating-point; convert it with astype<f32>")          \
-  X(grad_nothing, "tessera: value_and_grad: the first argument has no parameters; pass a module or a float tensor")  \
-  X(grad_aux, "tessera: value_and_grad: has_aux needs a pair; return std::pair(loss, aux)")                          \
-  X(variable_assign,                                                                                                 \
-    "tessera: variable: the new value has another dtype, shape or sharding; convert, reshape or reshard it first")   \
-  X(optimizer_wrt, "tessera: optimizer: nothing says what it updates; write optimizer<param>(model, ...)")           \
-  X(optimizer_nothing,                                                                                               \
-    "tessera: optimizer: the model has no variables of this kind; write optimizer<param>(model, ...)")               \
-  X(optimizer_gradients, "tessera: optimizer: the gradients belong to another model; pass those of this model")      \
-  X(linear_option,                                                                                                   \
-    "tessera: linear: an option is not one of linear, or is given twice; write kernel<P<...>> or bias<P<...>>, "     \
-    "once each")                                                                                                     \
-  X(linear_features, "tessera: linear: the last extent of the input is not in_features; make the layers chain")      \
-  X(module_members, "tessera: module: there are more than 39 members; put some into a module of their own")          \
-  X(module_macro, "tessera: module: the type does not name its members; write TESSERA_MODULE(type, members...)")     \
-  X(cross_entropy_labels, "tessera: softmax_cross_entropy: labels are not integers; convert them with astype<i32>")  \
-  X(cross_entropy_shape,                                                                                             \
-    "tessera: softmax_cross_entropy: labels need the shape of the logits without classes; reshape them")             \
-  X(cross_entropy_classes, "tessera: softmax_cross_entropy: the logits have no classes; give them a last dimension") \
-  X(device_put_shape,                                                                                                \
-    "tessera: device_put: the type of a host array does not hold its extents; write device_put<shape<...>, P<...>, " \
-    "mesh>(array)")                                                                                                  \
-  X(jit_argument,                                                                                                    \
-    "tessera: jit: an argument is no tensor, number, module made by init or optimizer; pass one of these")           \
+  X(where_predicate, "tessera: where: the predicate is not bool; compare it with something first")                     \
+  X(where_dtype, "tessera: where: the two cases have different dtypes; convert one with astype<...>")                  \
+  X(where_sharding, "tessera: where: operands of equal shape are sharded differently; reshard one operand")            \
+  X(astype_sixteen_bits, "tessera: astype: 16-bit types have no arithmetic yet; use f32")                              \
+  X(one_hot_dtype, "tessera: one_hot: the classes are not integers; convert them with astype<i32>")                    \
+  X(softmax_axis, "tessera: softmax: there is no such dimension; count from 0, or from -1 backwards")                  \
+  X(softmax_needs_float, "tessera: softmax: the operand is not floating-point; convert it with astype<f32>")           \
+  X(grad_not_scalar, "tessera: value_and_grad: the loss is not a scalar; reduce it with mean or sum")                  \
+  X(grad_not_float, "tessera: value_and_grad: the loss is not floating-point; convert it with astype<f32>")            \
+  X(grad_nothing, "tessera: value_and_grad: the first argument has no parameters; pass a module or a float tensor")    \
+  X(grad_aux, "tessera: value_and_grad: has_aux needs a pair; return std::pair(loss, aux)")                            \
+  X(variable_assign,                                                                                                   \
+    "tessera: variable: the new value has another dtype, shape or sharding; convert, reshape or reshard it first")     \
+  X(optimizer_wrt, "tessera: optimizer: nothing says what it updates; write optimizer<param>(model, ...)")             \
+  X(optimizer_nothing,                                                                                                 \
+    "tessera: optimizer: the model has no variables of this kind; write optimizer<param>(model, ...)")                 \
+  X(optimizer_gradients, "tessera: optimizer: the gradients belong to another model; pass those of this model")        \
+  X(linear_option,                                                                                                     \
+    "tessera: linear: an option is not one of linear, or is given twice; write kernel<P<...>> or bias<P<...>>, "       \
+    "once each")                                                                                                       \
+  X(linear_features, "tessera: linear: the last extent of the input is not in_features; make the layers chain")        \
+  X(module_members, "tessera: module: there are more than 39 members; put some into a module of their own")            \
+  X(module_macro, "tessera: module: the type does not name its members; write TESSERA_MODULE(type, members...)")       \
+  X(cross_entropy_labels, "tessera: softmax_cross_entropy: labels are not integers; convert them with astype<i32>")    \
+  X(cross_entropy_shape,                                                                                               \
+    "tessera: softmax_cross_entropy: labels need the shape of the logits without classes; reshape them")               \
+  X(cross_entropy_classes, "tessera: softmax_cross_entropy: the logits have no classes; give them a last dimension")   \
+  X(device_put_shape,                                                                                                  \
+    "tessera: device_put: the type of a host array does not hold its extents; write device_put<shape<...>, P<...>, "   \
+    "mesh>(array)")                                                                                                    \
+  X(jit_argument,                                                                                                      \
+    "tessera: jit: an argument is no tensor, number, module made by init or optimizer; pass one of these")             \
   X(jit_result, "tessera: jit: a result is no traced value; return arrays, or a tuple of them")
 
 namespace tessera {
@@ -104,10 +104,9 @@ enum class message : std::uint8_t {
 
 /// What the library says.
 constexpr std::string_view sentence(message m) {
-  constexpr std::string_view sentences[] = {
-      "",
+  constexpr std::string_view sentences[] = {"",
 #define TESSERA_MESSAGE_SENTENCE(name, sentence) sentence,
-      TESSERA_MESSAGES(TESSERA_MESSAGE_SENTENCE)
+                                            TESSERA_MESSAGES(TESSERA_MESSAGE_SENTENCE)
 #undef TESSERA_MESSAGE_SENTENCE
   };
   return sentences[static_cast<int>(m)];

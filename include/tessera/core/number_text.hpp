@@ -9,8 +9,7 @@
 namespace tessera {
 
 template <class T>
-  requires(std::integral<T> || std::floating_point<T>) && (!std::same_as<T, bool>)
-std::string number_text(T value) {
+requires(std::integral<T> || std::floating_point<T>) && (!std::same_as<T, bool>)std::string number_text(T value) {
   char digits[64];
   return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }

@@ -71,9 +71,8 @@ constexpr auto entry_name() {
 
 template <spec_entry Entry>
 constexpr auto entry_cut() {
-  return []<std::size_t... I>(std::index_sequence<I...>) {
-    return cut<entry_name<Entry, I>()...>{};
-  }(std::make_index_sequence<static_cast<std::size_t>(Entry.count)>{});
+  return []<std::size_t... I>(std::index_sequence<I...>) { return cut<entry_name<Entry, I>()...>{}; }
+  (std::make_index_sequence<static_cast<std::size_t>(Entry.count)>{});
 }
 
 template <class Kept, class... Rest>

@@ -18,7 +18,9 @@ struct ruling {
   constexpr bool ok() const { return failure == message::none; }
 };
 
-constexpr ruling refuse(message why, int dimension = -1, std::string_view axis = {}) { return {{}, why, dimension, axis}; }
+constexpr ruling refuse(message why, int dimension = -1, std::string_view axis = {}) {
+  return {{}, why, dimension, axis};
+}
 
 /// Where a spec names an axis the mesh does not have.
 struct unknown_axis {
@@ -108,14 +110,16 @@ template <axis_list List, class Mesh>
 constexpr auto cut_type() {
   return []<std::size_t... I>(std::index_sequence<I...>) {
     return cut<axis_name<Mesh, axis_at(List, static_cast<int>(I))>()...>{};
-  }(std::make_index_sequence<static_cast<std::size_t>(axis_count(List))>{});
+  }
+  (std::make_index_sequence<static_cast<std::size_t>(axis_count(List))>{});
 }
 
 template <aval Type, class Mesh>
 constexpr auto spec_type_of() {
   return []<std::size_t... D>(std::index_sequence<D...>) {
     return typename strip_uncut<partition_spec<>, decltype(cut_type<Type.dims[D].axes, Mesh>())...>::type{};
-  }(std::make_index_sequence<static_cast<std::size_t>(Type.rank)>{});
+  }
+  (std::make_index_sequence<static_cast<std::size_t>(Type.rank)>{});
 }
 
 /// The PartitionSpec type of an abstract value.
@@ -127,8 +131,7 @@ constexpr aval plain_aval() {
   aval a;
   a.type = D;
   a.rank = Shape::rank < max_rank ? Shape::rank : max_rank;
-  for (int i = 0; i < a.rank; ++i)
-    a.dims[i].extent = Shape::extents[static_cast<std::size_t>(i)];
+  for (int i = 0; i < a.rank; ++i) a.dims[i].extent = Shape::extents[static_cast<std::size_t>(i)];
   return a;
 }
 

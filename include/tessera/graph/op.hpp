@@ -8,64 +8,74 @@
 namespace tessera::graph {
 
 /// How passes treat an operation.
-enum class op_kind : std::uint8_t { source, elementwise, view, movement, contraction, reduction, rows, collective, check };
+enum class op_kind : std::uint8_t {
+  source,
+  elementwise,
+  view,
+  movement,
+  contraction,
+  reduction,
+  rows,
+  collective,
+  check
+};
 
 // name, kind, operands, whether an element costs a transcendental function
-#define TESSERA_OPS(X)                        \
-  X(parameter, source, 0, false)              \
-  X(constant, source, 0, false)               \
-  X(iota, source, 0, false)                   \
-  X(neg, elementwise, 1, false)               \
-  X(abs, elementwise, 1, false)               \
-  X(sign, elementwise, 1, false)              \
-  X(square, elementwise, 1, false)            \
-  X(sqrt, elementwise, 1, false)              \
-  X(rsqrt, elementwise, 1, false)             \
-  X(exp, elementwise, 1, true)                \
-  X(log, elementwise, 1, true)                \
-  X(log1p, elementwise, 1, true)              \
-  X(tanh, elementwise, 1, true)               \
-  X(logistic, elementwise, 1, true)           \
-  X(sin, elementwise, 1, true)                \
-  X(cos, elementwise, 1, true)                \
-  X(erf, elementwise, 1, true)                \
-  X(relu, elementwise, 1, false)              \
-  X(logical_not, elementwise, 1, false)       \
-  X(convert, elementwise, 1, false)           \
-  X(copy, elementwise, 1, false)              \
-  X(stop_gradient, elementwise, 1, false)     \
-  X(add, elementwise, 2, false)               \
-  X(sub, elementwise, 2, false)               \
-  X(mul, elementwise, 2, false)               \
-  X(div, elementwise, 2, false)               \
-  X(max, elementwise, 2, false)               \
-  X(min, elementwise, 2, false)               \
-  X(pow, elementwise, 2, true)                \
-  X(eq, elementwise, 2, false)                \
-  X(ne, elementwise, 2, false)                \
-  X(lt, elementwise, 2, false)                \
-  X(le, elementwise, 2, false)                \
-  X(gt, elementwise, 2, false)                \
-  X(ge, elementwise, 2, false)                \
-  X(logical_and, elementwise, 2, false)       \
-  X(logical_or, elementwise, 2, false)        \
-  X(select, elementwise, 3, false)            \
-  X(reshape, view, 1, false)                  \
-  X(transpose, movement, 1, false)            \
-  X(broadcast, movement, 1, false)            \
-  X(reshard, movement, 1, false)              \
-  X(dot, contraction, 2, false)               \
-  X(reduce_sum, reduction, 1, false)          \
-  X(reduce_max, reduction, 1, false)          \
-  X(reduce_min, reduction, 1, false)          \
-  X(softmax, rows, 1, true)                   \
-  X(log_softmax, rows, 1, true)               \
-  X(softmax_grad, rows, 2, false)             \
-  X(log_softmax_grad, rows, 2, true)          \
-  X(check_range, check, 1, false)             \
-  X(all_reduce, collective, 1, false)         \
-  X(all_gather, collective, 1, false)         \
-  X(reduce_scatter, collective, 1, false)     \
+#define TESSERA_OPS(X)                    \
+  X(parameter, source, 0, false)          \
+  X(constant, source, 0, false)           \
+  X(iota, source, 0, false)               \
+  X(neg, elementwise, 1, false)           \
+  X(abs, elementwise, 1, false)           \
+  X(sign, elementwise, 1, false)          \
+  X(square, elementwise, 1, false)        \
+  X(sqrt, elementwise, 1, false)          \
+  X(rsqrt, elementwise, 1, false)         \
+  X(exp, elementwise, 1, true)            \
+  X(log, elementwise, 1, true)            \
+  X(log1p, elementwise, 1, true)          \
+  X(tanh, elementwise, 1, true)           \
+  X(logistic, elementwise, 1, true)       \
+  X(sin, elementwise, 1, true)            \
+  X(cos, elementwise, 1, true)            \
+  X(erf, elementwise, 1, true)            \
+  X(relu, elementwise, 1, false)          \
+  X(logical_not, elementwise, 1, false)   \
+  X(convert, elementwise, 1, false)       \
+  X(copy, elementwise, 1, false)          \
+  X(stop_gradient, elementwise, 1, false) \
+  X(add, elementwise, 2, false)           \
+  X(sub, elementwise, 2, false)           \
+  X(mul, elementwise, 2, false)           \
+  X(div, elementwise, 2, false)           \
+  X(max, elementwise, 2, false)           \
+  X(min, elementwise, 2, false)           \
+  X(pow, elementwise, 2, true)            \
+  X(eq, elementwise, 2, false)            \
+  X(ne, elementwise, 2, false)            \
+  X(lt, elementwise, 2, false)            \
+  X(le, elementwise, 2, false)            \
+  X(gt, elementwise, 2, false)            \
+  X(ge, elementwise, 2, false)            \
+  X(logical_and, elementwise, 2, false)   \
+  X(logical_or, elementwise, 2, false)    \
+  X(select, elementwise, 3, false)        \
+  X(reshape, view, 1, false)              \
+  X(transpose, movement, 1, false)        \
+  X(broadcast, movement, 1, false)        \
+  X(reshard, movement, 1, false)          \
+  X(dot, contraction, 2, false)           \
+  X(reduce_sum, reduction, 1, false)      \
+  X(reduce_max, reduction, 1, false)      \
+  X(reduce_min, reduction, 1, false)      \
+  X(softmax, rows, 1, true)               \
+  X(log_softmax, rows, 1, true)           \
+  X(softmax_grad, rows, 2, false)         \
+  X(log_softmax_grad, rows, 2, true)      \
+  X(check_range, check, 1, false)         \
+  X(all_reduce, collective, 1, false)     \
+  X(all_gather, collective, 1, false)     \
+  X(reduce_scatter, collective, 1, false) \
   X(local_slice, movement, 1, false)
 
 enum class op : std::uint8_t {

@@ -26,11 +26,15 @@ inline constexpr int max_module_members = 39;
 
 /// A type whose members TESSERA_MODULE names.
 template <class T>
-concept Module = requires { T::hana_accessors_impl::apply(); };
+concept Module = requires {
+  T::hana_accessors_impl::apply();
+};
 
 /// A type that walks over its own variables: `visit_variables(f)`.
 template <class T>
-concept SelfVisiting = requires(T& object) { object.visit_variables([](auto&) {}); };
+concept SelfVisiting = requires(T& object) {
+  object.visit_variables([](auto&) {});
+};
 
 /// Stops the build unless the type names its members.
 template <class T>
@@ -59,7 +63,8 @@ constexpr void visit_variables(T& object, F&& f) {
     constexpr std::size_t count = decltype(boost::hana::length(accessors))::value;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (visit_variables(boost::hana::second(boost::hana::at_c<I>(accessors))(object), f), ...);
-    }(std::make_index_sequence<count>{});
+    }
+    (std::make_index_sequence<count>{});
   } else if constexpr (is_sequence<bare>) {
     std::apply([&](auto&... elements) { (visit_variables(elements, f), ...); }, object);
   }
@@ -91,8 +96,7 @@ constexpr bool fits() {
   constexpr message failure = first_misfit<T, Mesh>().failure;
   if constexpr (failure != message::none)
     return !diagnose(report<failure, [] { return first_misfit<T, Mesh>().details; }>);
-  else
-    return true;
+  else return true;
 }
 
 namespace module_detail {
@@ -108,9 +112,8 @@ struct member {
 
 template <text Name>
 constexpr auto hana_name() {
-  return []<std::size_t... I>(std::index_sequence<I...>) {
-    return boost::hana::string_c<Name.chars[I]...>;
-  }(std::make_index_sequence<Name.length>{});
+  return []<std::size_t... I>(std::index_sequence<I...>) { return boost::hana::string_c<Name.chars[I]...>; }
+  (std::make_index_sequence<Name.length>{});
 }
 
 template <class Self, int Count>
@@ -129,7 +132,7 @@ constexpr bool check_members() {
 #define TESSERA_EXPAND2(...) TESSERA_EXPAND1(TESSERA_EXPAND1(TESSERA_EXPAND1(TESSERA_EXPAND1(__VA_ARGS__))))
 #define TESSERA_EXPAND1(...) __VA_ARGS__
 #define TESSERA_EACH(f, ...) __VA_OPT__(TESSERA_EXPAND(TESSERA_EACH_NEXT(f, __VA_ARGS__)))
-#define TESSERA_EACH_NEXT(f, first, ...) f(first) __VA_OPT__(, TESSERA_EACH_AGAIN TESSERA_PARENS (f, __VA_ARGS__))
+#define TESSERA_EACH_NEXT(f, first, ...) f(first) __VA_OPT__(, TESSERA_EACH_AGAIN TESSERA_PARENS(f, __VA_ARGS__))
 #define TESSERA_EACH_AGAIN() TESSERA_EACH_NEXT
 #define TESSERA_ONE(name) 1
 #define TESSERA_ACCESSOR(name)                                           \

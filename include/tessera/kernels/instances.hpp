@@ -14,16 +14,16 @@
 
 #include <cstdint>
 
-#define TESSERA_NUMBER_KERNELS(T)                                                                            \
+#define TESSERA_NUMBER_KERNELS(T)                                                                             \
   TESSERA_INSTANCE void reduce<T>(reduce_kind, const T*, T*, std::int64_t, std::int64_t, std::int64_t, bool); \
   TESSERA_INSTANCE void add_shards<T>(reduce_kind, T*, const T* const*, int, std::int64_t, bool);
 
-#define TESSERA_FLOAT_KERNELS(T)                                                                          \
-  TESSERA_NUMBER_KERNELS(T)                                                                               \
-  TESSERA_INSTANCE void gemm<T>(const gemm_problem<T>&, bool);                                            \
-  TESSERA_INSTANCE void softmax<T>(const T*, T*, std::int64_t, std::int64_t, bool);                       \
-  TESSERA_INSTANCE void log_softmax<T>(const T*, T*, std::int64_t, std::int64_t, bool);                   \
-  TESSERA_INSTANCE void softmax_backward<T>(const T*, const T*, T*, std::int64_t, std::int64_t, bool);    \
+#define TESSERA_FLOAT_KERNELS(T)                                                                       \
+  TESSERA_NUMBER_KERNELS(T)                                                                            \
+  TESSERA_INSTANCE void gemm<T>(const gemm_problem<T>&, bool);                                         \
+  TESSERA_INSTANCE void softmax<T>(const T*, T*, std::int64_t, std::int64_t, bool);                    \
+  TESSERA_INSTANCE void log_softmax<T>(const T*, T*, std::int64_t, std::int64_t, bool);                \
+  TESSERA_INSTANCE void softmax_backward<T>(const T*, const T*, T*, std::int64_t, std::int64_t, bool); \
   TESSERA_INSTANCE void log_softmax_backward<T>(const T*, const T*, T*, std::int64_t, std::int64_t, bool);
 
 namespace tessera::kernels {

@@ -36,8 +36,7 @@ T combine(reduce_kind kind, T a, T b) {
   if (kind == reduce_kind::min) return b < a ? b : a;
   if constexpr (std::is_same_v<T, std::int32_t>)
     return static_cast<T>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
-  else
-    return static_cast<T>(a + b);
+  else return static_cast<T>(a + b);
 }
 
 /// out[o, c] = in[o, 0, c] + ... + in[o, n-1, c].  o: outer, r: n, c: inner.

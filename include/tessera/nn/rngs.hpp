@@ -57,10 +57,8 @@ struct rngs {
   /// These streams and one more, `rngs{0}.with("noise", 3)`; a name that is there already gets the new stream.
   rngs with(std::string_view name, rng_stream stream) const {
     rngs result = *this;
-    if (rng_stream* own = result.find(name))
-      *own = stream;
-    else
-      result.others.emplace_back(name, stream);
+    if (rng_stream* own = result.find(name)) *own = stream;
+    else result.others.emplace_back(name, stream);
     return result;
   }
 

@@ -38,7 +38,8 @@ concept Schedule = requires(const T& s, graph::value t) {
 
 /// The number a scalar holds on the host.
 inline float number_of(const nn::scalar& s) {
-  if (!s.data) throw value_error("optim: a hyperparameter holds no number; make its schedule or optimiser by its function");
+  if (!s.data)
+    throw value_error("optim: a hyperparameter holds no number; make its schedule or optimiser by its function");
   float value;
   runtime::copy_to_host(*s.data, &value);
   return value;

@@ -27,7 +27,7 @@ concept RandomReal = std::same_as<T, float> || std::same_as<T, double>;
 
 template <class T>
 concept RandomInteger = std::same_as<T, std::int32_t> || std::same_as<T, std::uint32_t> ||
-                        std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t>;
+    std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t>;
 
 namespace detail {
 
@@ -40,10 +40,8 @@ template <class T>
 /// Uniform in [0, 1): the top bits as the fraction of a number in [1, 2), minus 1.
 template <RandomReal T>
 constexpr T unit_at(key k, std::uint64_t i) {
-  if constexpr (std::same_as<T, float>)
-    return std::bit_cast<float>(bits32_at(k, i) >> 9 | 0x3F800000U) - 1.0F;
-  else
-    return std::bit_cast<double>(bits64_at(k, i) >> 12 | 0x3FF0000000000000U) - 1.0;
+  if constexpr (std::same_as<T, float>) return std::bit_cast<float>(bits32_at(k, i) >> 9 | 0x3F800000U) - 1.0F;
+  else return std::bit_cast<double>(bits64_at(k, i) >> 12 | 0x3FF0000000000000U) - 1.0;
 }
 
 template <RandomReal T>
@@ -136,17 +134,15 @@ class integers {
  private:
   using word = std::make_unsigned_t<T>;
   static constexpr word word_at(key k, std::uint64_t i) {
-    if constexpr (sizeof(word) == 4)
-      return bits32_at(k, i);
-    else
-      return bits64_at(k, i);
+    if constexpr (sizeof(word) == 4) return bits32_at(k, i);
+    else return bits64_at(k, i);
   }
   word lo_, span_, multiplier_ = 0;
 };
 
 /// out[j] = distribution(k, first_index + j): a shard whose elements are consecutive fills itself from its first index.
 template <class T, class Distribution>
-  requires std::is_invocable_r_v<T, const Distribution&, key, std::uint64_t>
+requires std::is_invocable_r_v<T, const Distribution&, key, std::uint64_t>
 constexpr void fill(std::span<T> out, key k, const Distribution& distribution, std::uint64_t first_index = 0) {
   if constexpr (requires { distribution.from_unit(T{}); }) {
     // Two passes: the hash vectorises only where no logarithm stands in its loop.

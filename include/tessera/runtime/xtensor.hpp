@@ -23,10 +23,8 @@ struct fixed_shape<xt::xfixed_container<Data, xt::fixed_shape<Extents...>, Layou
 
 /// `device_put<P<"data">, cluster>(x)` for an array whose extents are part of its type.
 template <class Spec, class Mesh, HostSpan Host>
-  requires requires { typename fixed_shape<Host>::type; }
-auto device_put(const Host& host) {
-  return device_put<typename fixed_shape<Host>::type, Spec, Mesh>(host);
-}
+requires requires { typename fixed_shape<Host>::type; }
+auto device_put(const Host& host) { return device_put<typename fixed_shape<Host>::type, Spec, Mesh>(host); }
 
 /// All elements in an array of the same rank, or, as an xarray, of any.
 template <dtype D, class Shape, class Spec, class Mesh>

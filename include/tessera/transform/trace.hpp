@@ -15,13 +15,16 @@ namespace tessera::transform {
 
 /// An object whose variables a step reads and replaces: a bound module, an optimizer.
 template <class T>
-concept Stateful = requires { typename std::remove_cvref_t<T>::mesh_type; } && !Tensor<T> && !Expr<T>;
+concept Stateful = requires {
+  typename std::remove_cvref_t<T>::mesh_type;
+}
+&&!Tensor<T> && !Expr<T>;
 
 /// The mesh an argument brings along.
 template <class T>
 struct mesh_of_argument : std::type_identity<open_mesh<>> {};
 template <class T>
-  requires requires { typename std::remove_cvref_t<T>::mesh_type; }
+requires requires { typename std::remove_cvref_t<T>::mesh_type; }
 struct mesh_of_argument<T> : std::type_identity<typename std::remove_cvref_t<T>::mesh_type> {};
 
 template <class M>
@@ -37,8 +40,7 @@ struct traced_argument;
 template <Tensor Arg, class Mesh>
 struct traced_argument<Arg, Mesh> : std::type_identity<expr<std::remove_cvref_t<Arg>::type, Mesh>> {};
 template <Number Arg, class Mesh>
-struct traced_argument<Arg, Mesh>
-    : std::type_identity<expr<scalar_aval(dtype_of<std::remove_cvref_t<Arg>>), Mesh>> {};
+struct traced_argument<Arg, Mesh> : std::type_identity<expr<scalar_aval(dtype_of<std::remove_cvref_t<Arg>>), Mesh>> {};
 template <Stateful Arg, class Mesh>
 struct traced_argument<Arg, Mesh> : std::type_identity<std::remove_const_t<Arg>> {};
 
@@ -66,7 +68,8 @@ constexpr bool arguments_fit() {
   } else if constexpr (!(lives_on<Args, Mesh> && ...)) {
     return !diagnose(report<message::mesh_mismatch, [] {
       text_buffer out;
-      ((out << (out.size > 0 ? ", " : "arguments on mesh "), write_mesh(out, mesh_of_argument<Args>::type::value)), ...);
+      ((out << (out.size > 0 ? ", " : "arguments on mesh "), write_mesh(out, mesh_of_argument<Args>::type::value)),
+       ...);
       return out;
     }>);
   } else {
@@ -88,7 +91,8 @@ constexpr bool result_refused() {
   } else if constexpr (requires { std::tuple_size<Result>::value; }) {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       return (false | ... | result_refused<std::remove_cvref_t<std::tuple_element_t<I, Result>>>());
-    }(std::make_index_sequence<std::tuple_size_v<Result>>{});
+    }
+    (std::make_index_sequence<std::tuple_size_v<Result>>{});
   } else {
     return diagnose(report<message::jit_result, no_details<Result>>);
   }
@@ -146,9 +150,10 @@ struct traced {
   static constexpr bool refused = result_refused<std::remove_cvref_t<result_type>>();
 
   static constexpr decltype(auto) call(handles& h) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) -> decltype(auto) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>)->decltype(auto) {
       return F(static_cast<argument_type<Args>>(std::get<I>(h))...);
-    }(std::index_sequence_for<Args...>{});
+    }
+    (std::index_sequence_for<Args...>{});
   }
 
   static constexpr graph::graph run() {
@@ -170,8 +175,7 @@ struct traced {
 
 /// Arguments that cannot be traced.
 template <const auto& F, class... Args>
-  requires(!arguments_fit<Args...>())
-struct traced<F, Args...> {
+requires(!arguments_fit<Args...>()) struct traced<F, Args...> {
   using mesh_type = mesh<>;
   using result_type = poison;
   static constexpr bool refused = true;

@@ -73,10 +73,8 @@ template <class T>
 void pack(const gemm_operand<T>& operand, std::int64_t line, std::int64_t lines, std::int64_t start, std::int64_t depth,
           T* to, std::int64_t step) {
   const T* const from = operand.at(line, start);
-  if (operand.depth_major)
-    pack_rows(from, operand.leading, lines, operand.lines - line, depth, to, step);
-  else
-    pack_columns(from, operand.leading, lines, depth, to, step);
+  if (operand.depth_major) pack_rows(from, operand.leading, lines, operand.lines - line, depth, to, step);
+  else pack_columns(from, operand.leading, lines, depth, to, step);
 }
 
 }  // namespace tessera::kernels::detail

@@ -21,14 +21,15 @@ inline constexpr int tile_rows = sizeof(batch<T>) == 64 ? 12 : 6;
 inline constexpr int tile_vectors = 2;
 
 template <class T>
-inline constexpr std::int64_t tile_columns = tile_vectors * width<T>;
+inline constexpr std::int64_t tile_columns = tile_vectors* width<T>;
 
 /// Calls f(0), ..., f(Count - 1) with constants: unlike a loop, leaves an array indexed by them in registers.
 template <int Count, class F>
 [[gnu::always_inline]] inline void unrolled(F&& f) {
   [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
     (f(std::integral_constant<int, I>{}), ...);
-  }(std::make_integer_sequence<int, Count>{});
+  }
+  (std::make_integer_sequence<int, Count>{});
 }
 
 /// c[i * c_step + j] (+)= sum over p < depth, in order, of a[p * a_step + i] * b[p * b_step + j], for i < Rows and
@@ -64,7 +65,8 @@ using gemm_tile_function = void (*)(std::int64_t, const T*, std::int64_t, const 
 template <class T, int Vectors>
 inline constexpr auto gemm_tiles = []<int... I>(std::integer_sequence<int, I...>) {
   return std::array<gemm_tile_function<T>, sizeof...(I)>{gemm_tile<T, I + 1, Vectors>...};
-}(std::make_integer_sequence<int, tile_rows<T>>{});
+}
+(std::make_integer_sequence<int, tile_rows<T>>{});
 
 /// The same for any count of columns up to tile_columns: those beyond `columns` are computed from B's padding and
 /// dropped.
