@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/core/diagnose.hpp>
+#include <tessera/analysis/visualize.hpp>
 #include <tessera/core/type_text.hpp>
 #include <tessera/core/units.hpp>
 #include <tessera/ops/convert.hpp>

@@ -88,6 +88,8 @@
   X(device_put_shape,                                                                                                  \
     "tessera: device_put: the type of a host array does not hold its extents; write device_put<shape<...>, P<...>, "   \
     "mesh>(array)")                                                                                                    \
+  X(visualize_rank,                                                                                                    \
+    "tessera: visualize_array_sharding: only arrays of 1 or 2 dimensions can be drawn; slice or reshape it first")     \
   X(jit_argument,                                                                                                      \
     "tessera: jit: an argument is no tensor, number, module made by init or optimizer; pass one of these")             \
   X(jit_result, "tessera: jit: a result is no traced value; return arrays, or a tuple of them")

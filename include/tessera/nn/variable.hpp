@@ -7,16 +7,27 @@
 #include <tessera/nn/initializers.hpp>
 #include <tessera/runtime/storage.hpp>
 
+#include <string_view>
 #include <type_traits>
 
 namespace tessera::nn {
 
-/// Kinds of variables; filters name them.
-struct param {};
-struct batch_stat {};
-struct rng_state {};
-struct optimizer_state {};
-struct hyperparameter {};
+/// Kinds of variables; filters name them, tables print their names.
+struct param {
+  static constexpr std::string_view name = "param";
+};
+struct batch_stat {
+  static constexpr std::string_view name = "batch_stat";
+};
+struct rng_state {
+  static constexpr std::string_view name = "rng_state";
+};
+struct optimizer_state {
+  static constexpr std::string_view name = "optimizer_state";
+};
+struct hyperparameter {
+  static constexpr std::string_view name = "hyperparameter";
+};
 
 /// An array of a module. Its mesh is that of the module it is initialised in, or of the arrays it meets. Within a traced
 /// step it stands for a node and may be assigned an array of exactly its type; at run time it holds memory.

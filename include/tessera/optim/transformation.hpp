@@ -2,6 +2,7 @@
 // What optimisers are made of: pure updates of lists of gradients, with state that mirrors a model's variables.
 #pragma once
 
+#include <tessera/graph/paths.hpp>
 #include <tessera/graph/value.hpp>
 #include <tessera/nn/module.hpp>
 #include <tessera/nn/variable.hpp>
@@ -26,6 +27,12 @@ struct like {
   template <class F>
   constexpr void visit_variables(F&& f) const {
     nn::visit_kind<Wrt>(arrays, f);
+  }
+  template <class F>
+  constexpr void visit_paths(member_path& path, F&& f) const {
+    tessera::visit_paths(arrays, path, [&](const member_path& p, const auto& v) {
+      if constexpr (std::same_as<typename std::remove_cvref_t<decltype(v)>::variable_kind, Wrt>) f(p, v);
+    });
   }
 };
 
