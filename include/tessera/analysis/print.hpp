@@ -29,9 +29,9 @@ struct printed_text {
 };
 
 constexpr std::string_view name_of(graph::step_kind kind) {
-  constexpr std::string_view names[] = {"fused",       "dot",          "reduce",           "softmax",
-                                        "log_softmax", "softmax_grad", "log_softmax_grad", "check_range",
-                                        "copy_out",    "all_reduce",   "all_gather",       "reduce_scatter"};
+  constexpr std::string_view names[] = {
+      "fused",       "dot",      "reduce",     "softmax",    "log_softmax",    "softmax_grad", "log_softmax_grad",
+      "check_range", "copy_out", "all_reduce", "all_gather", "reduce_scatter", "all_to_all",   "collective_permute"};
   return names[static_cast<int>(kind)];
 }
 
@@ -48,7 +48,7 @@ constexpr void print_buffer(printed_text<Capacity>& out, const graph::program& p
 
 template <std::size_t Capacity>
 constexpr void print_sizes(printed_text<Capacity>& out, const graph::step& s) {
-  const int shown[] = {s.rank, 4, 4, 2, 2, 2, 2, 2, 0, 0, 3, 3};
+  const int shown[] = {s.rank, 4, 4, 2, 2, 2, 2, 2, 0, 0, 3, 3, 5, 0};
   for (int i = 0; i < shown[static_cast<int>(s.kind)]; ++i) out << (i == 0 ? " " : "x") << s.sizes[i];
 }
 

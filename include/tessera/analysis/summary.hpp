@@ -6,7 +6,9 @@
 
 namespace tessera::analysis {
 
-/// Collectives of one run, and the bytes of their operands on one device.
+/// Collectives of one run, and the bytes of their operands on one device: of its block before an all-gather, an
+/// all-to-all or a permutation, of the whole partial result before an all-reduce or a reduce-scatter. (What goes over
+/// the wires depends on the algorithm; plan/budget.hpp counts that of rings.)
 struct collective_counts {
   int all_reduce = 0;
   int all_gather = 0;
@@ -16,6 +18,8 @@ struct collective_counts {
   std::int64_t all_reduce_bytes = 0;
   std::int64_t all_gather_bytes = 0;
   std::int64_t reduce_scatter_bytes = 0;
+  std::int64_t all_to_all_bytes = 0;
+  std::int64_t collective_permute_bytes = 0;
 };
 
 /// Bytes on one device. Results that take over an argument's memory count as alias and as output; temp is what the
@@ -42,9 +46,16 @@ struct summary {
 };
 
 constexpr void count(collective_counts& counts, const graph::step& s) {
-  if (s.kind == graph::step_kind::all_reduce) ++counts.all_reduce, counts.all_reduce_bytes += s.bytes;
-  if (s.kind == graph::step_kind::all_gather) ++counts.all_gather, counts.all_gather_bytes += s.bytes;
-  if (s.kind == graph::step_kind::reduce_scatter) ++counts.reduce_scatter, counts.reduce_scatter_bytes += s.bytes;
+  switch (s.kind) {
+    case graph::step_kind::all_reduce: ++counts.all_reduce, counts.all_reduce_bytes += s.bytes; break;
+    case graph::step_kind::all_gather: ++counts.all_gather, counts.all_gather_bytes += s.bytes; break;
+    case graph::step_kind::reduce_scatter: ++counts.reduce_scatter, counts.reduce_scatter_bytes += s.bytes; break;
+    case graph::step_kind::all_to_all: ++counts.all_to_all, counts.all_to_all_bytes += s.bytes; break;
+    case graph::step_kind::collective_permute:
+      ++counts.collective_permute, counts.collective_permute_bytes += s.bytes;
+      break;
+    default: break;
+  }
 }
 
 constexpr summary summarise(const graph::program& p, const mesh_value& mesh) {

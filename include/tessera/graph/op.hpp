@@ -76,6 +76,8 @@ enum class op_kind : std::uint8_t {
   X(all_reduce, collective, 1, false)     \
   X(all_gather, collective, 1, false)     \
   X(reduce_scatter, collective, 1, false) \
+  X(all_to_all, collective, 1, false)     \
+  X(permute, collective, 1, false)        \
   X(local_slice, movement, 1, false)
 
 enum class op : std::uint8_t {

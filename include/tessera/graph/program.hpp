@@ -59,17 +59,21 @@ enum class step_kind : std::uint8_t {
   copy_out,
   all_reduce,
   all_gather,
-  reduce_scatter
+  reduce_scatter,
+  all_to_all,
+  collective_permute
 };
 
-inline constexpr std::size_t step_kinds = static_cast<std::size_t>(step_kind::reduce_scatter) + 1;
+inline constexpr std::size_t step_kinds = static_cast<std::size_t>(step_kind::collective_permute) + 1;
 
 constexpr bool is_collective(step_kind kind) { return kind >= step_kind::all_reduce; }
 
 /// One kernel call for every distinct shard, or one collective. `accesses` [first, first + sources) are read, the next
 /// `results` are written. `sizes`, by kind: fused: extents; dot: m, n, k, batch, whether lhs and rhs lie transposed;
 /// reduce: kind, outer, n, inner; rows: rows, columns; check_range: bound, elements, the axes that cut each dimension;
-/// all_reduce: kind; all_gather and reduce_scatter: outer, block, inner, kind.
+/// all_reduce: kind; all_gather and reduce_scatter: outer, block, inner, kind; all_to_all: of its operand, outer, first,
+/// middle, second, inner, and whether the first one is split (then the second one is joined); collective_permute: the
+/// axes by which a device finds the place, counted along `axes`, of the one that sends to it.
 struct step {
   step_kind kind = step_kind::fused;
   int code = -1;  ///< of a fused step: which instruction list

@@ -331,6 +331,36 @@ struct lowering {
     out.steps.push_back(s);
   }
 
+  constexpr void all_to_all_step(int id) {
+    graph::step s = plain_step(graph::step_kind::all_to_all, id);
+    const graph::node& n = g.at(id);
+    const aval& type = g.type(n.operands[0]);
+    s.axes = static_cast<axis_list>(n.attribute[0]);
+    const auto split = static_cast<int>(n.attribute[1]);
+    const auto joined = static_cast<int>(n.attribute[2]);
+    const int first = std::min(split, joined);
+    const int second = std::max(split, joined);
+    for (int i = 0; i < 5; ++i) s.sizes[i] = 1;
+    for (int d = 0; d < type.rank; ++d)
+      s.sizes[d < first ? 0 : d == first ? 1 : d < second ? 2 : d == second ? 3 : 4] *= type.dims[d].extent;
+    if (split == joined) {
+      const std::int64_t pieces = devices_along(s.axes, g.mesh);
+      s.sizes[4] *= s.sizes[1] / pieces;
+      s.sizes[1] = pieces;
+    }
+    s.sizes[5] = split <= joined;
+    s.bytes = type.bytes();
+    out.steps.push_back(s);
+  }
+
+  constexpr void permute_step(int id) {
+    graph::step s = plain_step(graph::step_kind::collective_permute, id);
+    s.axes = static_cast<axis_list>(g.at(id).attribute[0]);
+    s.sizes[0] = static_cast<std::int64_t>(g.at(id).attribute[1]);
+    s.bytes = g.type(id).bytes();
+    out.steps.push_back(s);
+  }
+
   constexpr void unit_step(int number, const graph::list<int>& members) {
     const int id = members[0];
     switch (g.at(id).code) {
@@ -346,6 +376,8 @@ struct lowering {
       case op::all_reduce: return all_reduce_step(members);
       case op::all_gather: return block_step(id, graph::step_kind::all_gather);
       case op::reduce_scatter: return block_step(id, graph::step_kind::reduce_scatter);
+      case op::all_to_all: return all_to_all_step(id);
+      case op::permute: return permute_step(id);
       default: return fused_step(number, members);
     }
   }

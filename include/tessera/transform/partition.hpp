@@ -5,29 +5,14 @@
 
 #include <tessera/graph/graph.hpp>
 #include <tessera/graph/value.hpp>
+#include <tessera/transform/forms.hpp>
 #include <tessera/transform/simplify.hpp>
 
 namespace tessera::transform {
 
-/// How partial results combine; the second attribute of an all_reduce, the third of a reduce_scatter.
-enum class combine : std::uint8_t { sum, max, min };
-
-constexpr combine combine_of(op reduction) {
-  return reduction == op::reduce_max ? combine::max : reduction == op::reduce_min ? combine::min : combine::sum;
-}
-
-/// One way a global value exists on the devices: its cuts and pending axes, and the local node that holds the block.
-struct form {
-  aval type{};
-  combine pending = combine::sum;
-  int local = -1;
-  int next = -1;
-};
-
 /// The pass's state: the program so far and, for each global node, the forms it exists in.
-struct partitioner {
+struct partitioner : form_moves {
   const graph::graph& global;
-  graph::graph result{};
   graph::list<form> forms{};
   graph::list<int> first_form{};
 
@@ -36,33 +21,11 @@ struct partitioner {
     first_form.resize(g.nodes.size(), -1);
   }
 
-  constexpr const mesh_value& mesh() const { return global.mesh; }
-
-  /// The type of the block of `type`.
-  constexpr aval block(const aval& type) const {
-    aval local = local_block(type, mesh());
-    local.varying = static_cast<axis_set>(type.cut() | type.unreduced);
-    local.unreduced = 0;
-    return local;
-  }
-
   constexpr form remember(int id, form f) {
     f.next = first_form[static_cast<std::size_t>(id)];
     first_form[static_cast<std::size_t>(id)] = static_cast<int>(forms.size());
     forms.push_back(f);
     return f;
-  }
-
-  constexpr int emit(op code, const aval& block_type, std::initializer_list<int> operands,
-                     std::initializer_list<std::uint64_t> attributes) {
-    graph::node n;
-    n.code = code;
-    n.type = block_type;
-    int i = 0;
-    for (int operand : operands) n.operands[i++] = operand;
-    i = 0;
-    for (std::uint64_t a : attributes) n.attribute[i++] = a;
-    return result.add(n);
   }
 
   /// The local node that holds global node `id` cut as `wanted`; what is missing is computed from a form that exists.
@@ -73,68 +36,10 @@ struct partitioner {
       if (candidate.type.same_spec(wanted)) return candidate.local;
       if (from.local < 0 || (from.type.unreduced != 0 && candidate.type.unreduced == 0)) from = candidate;
     }
-    const auto advance = [&](const form& to) {
-      if (to.local != from.local) remember(id, to);
-      from = to;
-    };
-    advance(scatter_pending(from, wanted));
-    advance(reduce_pending(from));
-    advance(slice_towards(from, wanted));
-    advance(gather_towards(from, wanted));
-    advance(slice_towards(from, wanted));
-    return from.local;
+    return move(from, wanted, [&](const form& to) { remember(id, to); }).local;
   }
 
   constexpr int request(int id) { return request(id, global.type(id)); }
-
-  /// A reduce-scatter for every dimension that `wanted` cuts further by axes that are pending.
-  constexpr form scatter_pending(form from, const aval& wanted) {
-    for (int d = 0; d < from.type.rank; ++d) {
-      if (!starts_with(wanted.dims[d].axes, from.type.dims[d].axes)) continue;
-      const axis_list extra = without_head(wanted.dims[d].axes, from.type.dims[d].axes);
-      if (extra == 0 || (set_of(extra) & ~from.type.unreduced) != 0) continue;
-      from.type.dims[d].axes = wanted.dims[d].axes;
-      from.type.unreduced = static_cast<axis_set>(from.type.unreduced & ~set_of(extra));
-      from.local = emit(op::reduce_scatter, block(from.type), {from.local},
-                        {extra, static_cast<std::uint64_t>(d), static_cast<std::uint64_t>(from.pending)});
-    }
-    return from;
-  }
-
-  /// An all-reduce over all axes that are still pending.
-  constexpr form reduce_pending(form from) {
-    if (from.type.unreduced == 0) return from;
-    const axis_set pending = from.type.unreduced;
-    from.type.unreduced = 0;
-    from.local =
-        emit(op::all_reduce, block(from.type), {from.local}, {pending, static_cast<std::uint64_t>(from.pending)});
-    return from;
-  }
-
-  /// Local slices for every dimension that `wanted` cuts further by axes that are free.
-  constexpr form slice_towards(form from, const aval& wanted) {
-    for (int d = 0; d < from.type.rank; ++d) {
-      if (!starts_with(wanted.dims[d].axes, from.type.dims[d].axes)) continue;
-      const axis_list extra = without_head(wanted.dims[d].axes, from.type.dims[d].axes);
-      if (extra == 0 || (set_of(extra) & from.type.cut()) != 0) continue;
-      from.type.dims[d].axes = wanted.dims[d].axes;
-      from.local = emit(op::local_slice, block(from.type), {from.local}, {extra, static_cast<std::uint64_t>(d)});
-    }
-    return from;
-  }
-
-  /// All-gathers for every dimension that is cut by axes which `wanted` does not have there.
-  constexpr form gather_towards(form from, const aval& wanted) {
-    for (int d = 0; d < from.type.rank; ++d) {
-      axis_list kept = from.type.dims[d].axes;
-      while (!starts_with(wanted.dims[d].axes, kept)) kept &= ~(15U << (4 * (axis_count(kept) - 1)));
-      if (kept == from.type.dims[d].axes) continue;
-      const axis_list gathered = without_head(from.type.dims[d].axes, kept);
-      from.type.dims[d].axes = kept;
-      from.local = emit(op::all_gather, block(from.type), {from.local}, {gathered, static_cast<std::uint64_t>(d)});
-    }
-    return from;
-  }
 
   /// Operand dimension `d` of an elementwise node is cut as the result's, unless it is repeated.
   constexpr aval as_result(aval operand, const aval& of) const {
