@@ -6,6 +6,7 @@
 #include <tessera/analysis/visualize.hpp>
 #include <tessera/core/type_text.hpp>
 #include <tessera/core/units.hpp>
+#include <tessera/ops/argmax.hpp>
 #include <tessera/ops/convert.hpp>
 #include <tessera/ops/elementwise.hpp>
 #include <tessera/ops/matmul.hpp>
@@ -14,5 +15,6 @@
 #include <tessera/ops/reshard.hpp>
 #include <tessera/ops/shape.hpp>
 #include <tessera/ops/softmax.hpp>
+#include <tessera/ops/statistics.hpp>
 #include <tessera/ops/where.hpp>
 #include <tessera/runtime/tensor.hpp>

@@ -27,7 +27,7 @@ struct program {
 
 /// How far two answers may be apart, relative to the largest number of the array; 0 asks for the same bits.
 inline void check_equal(const program& p, const std::vector<bytes>& found, const std::vector<bytes>& expected,
-                        double tolerance) {
+                        double allowed) {
   REQUIRE(found.size() == expected.size());
   for (std::size_t o = 0; o < found.size(); ++o) {
     if (found[o] == expected[o]) continue;
@@ -42,12 +42,12 @@ inline void check_equal(const program& p, const std::vector<bytes>& found, const
     }
     INFO("output " << o << " of type " << text_of(p.g.type(p.g.outputs[o].node), p.g.mesh) << " is off by " << apart
                    << " of " << largest);
-    CHECK(apart <= tolerance * largest);
+    CHECK(apart <= allowed * largest);
   }
 }
 
-inline void check_against_one_device(const program& p, double tolerance) {
-  check_equal(p, runtime::evaluate(p.g, p.inputs), runtime::evaluate(uncut(p.g), p.inputs), tolerance);
+inline void check_against_one_device(const program& p, double allowed) {
+  check_equal(p, runtime::evaluate(p.g, p.inputs), runtime::evaluate(uncut(p.g), p.inputs), allowed);
 }
 
 inline aval type_of(const input& i, dtype floating) {

@@ -46,7 +46,9 @@
   X(reduce_axis, "tessera: reduce: there is no such dimension; count from 0, or from -1 backwards")                    \
   X(reduce_axis_twice, "tessera: reduce: a dimension is named twice; name it once")                                    \
   X(reduce_empty, "tessera: reduce: a mean or maximum over no elements has no value; use sum or a non-empty shape")    \
-  X(reduce_needs_number, "tessera: reduce: the operand is bool; convert it with astype<...>")                          \
+  X(reduce_needs_float, "tessera: reduce: the operand is not floating-point; convert it with astype<f32>")             \
+  X(reduce_ddof, "tessera: reduce: ddof leaves nothing to divide by; write less than the number of elements")          \
+  X(reduce_index, "tessera: reduce: there are more elements than an int32 counts; name one dimension")                 \
   X(reduce_mean_float, "tessera: reduce: the mean of integers is not an integer; convert with astype<f32> first")      \
   X(transpose_permutation, "tessera: transpose: this is not a permutation of the dimensions; name each once")          \
   X(reshape_size, "tessera: reshape: the number of elements changes; write extents with the same product")             \

@@ -68,6 +68,7 @@ enum class op_kind : std::uint8_t {
   X(reduce_sum, reduction, 1, false)      \
   X(reduce_max, reduction, 1, false)      \
   X(reduce_min, reduction, 1, false)      \
+  X(reduce_prod, reduction, 1, false)     \
   X(softmax, rows, 1, true)               \
   X(log_softmax, rows, 1, true)           \
   X(softmax_grad, rows, 2, false)         \

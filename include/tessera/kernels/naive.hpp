@@ -28,15 +28,20 @@ void gemm(const gemm_problem<T>& q, bool = false) {
       }
 }
 
-/// a + b, or the larger or smaller of the two; NaN when either is NaN.
+/// a + b, a b, or the larger or smaller of the two; NaN when either is NaN.
 template <class T>
 T combine(reduce_kind kind, T a, T b) {
   if (a != a || b != b) return a != a ? a : b;
   if (kind == reduce_kind::max) return a < b ? b : a;
   if (kind == reduce_kind::min) return b < a ? b : a;
-  if constexpr (std::is_same_v<T, std::int32_t>)
-    return static_cast<T>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
-  else return static_cast<T>(a + b);
+  const bool product = kind == reduce_kind::prod;
+  if constexpr (std::is_same_v<T, std::int32_t>) {
+    const auto x = static_cast<std::uint32_t>(a);
+    const auto y = static_cast<std::uint32_t>(b);
+    return static_cast<T>(product ? x * y : x + y);
+  } else {
+    return static_cast<T>(product ? a * b : a + b);
+  }
 }
 
 /// out[o, c] = in[o, 0, c] + ... + in[o, n-1, c].  o: outer, r: n, c: inner.

@@ -21,8 +21,8 @@ executor::step_function function_of_kind(graph::step_kind kind) {
   const auto look = [&]<graph::step_kind Kind>() {
     using graph::step_kind;
     constexpr bool rows = Kind >= step_kind::softmax && Kind <= step_kind::log_softmax_grad;
-    constexpr bool sums = Kind == step_kind::dot || Kind == step_kind::reduce;
-    if constexpr (!(rows && !std::is_floating_point_v<T>)&&!(sums && sizeof(T) == 1))
+    constexpr bool product = Kind == step_kind::dot;
+    if constexpr (!(rows && !std::is_floating_point_v<T>)&&!(product && sizeof(T) == 1))
       if (kind == Kind) found = executor::function_for<Kind, T>();
   };
   (look.template operator()<Kinds>(), ...);

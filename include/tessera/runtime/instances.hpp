@@ -31,6 +31,8 @@ TESSERA_FLOAT_STEPS(float)
 TESSERA_FLOAT_STEPS(double)
 TESSERA_NUMBER_STEPS(std::int32_t)
 TESSERA_NUMBER_STEPS(std::uint32_t)
+TESSERA_INSTANCE void executor::run_reduce<bool>(const graph::step&);
+TESSERA_INSTANCE void executor::run_collective<bool>(const graph::step&);
 TESSERA_INSTANCE void executor::run_check<std::int32_t>(const graph::step&);
 TESSERA_INSTANCE void executor::run_check<std::uint32_t>(const graph::step&);
 

@@ -11,10 +11,15 @@ namespace tessera::transform {
 using graph::op;
 
 /// How partial results combine; the second attribute of an all_reduce, the third of a reduce_scatter.
-enum class combine : std::uint8_t { sum, max, min };
+enum class combine : std::uint8_t { sum, max, min, prod };
 
 constexpr combine combine_of(op reduction) {
-  return reduction == op::reduce_max ? combine::max : reduction == op::reduce_min ? combine::min : combine::sum;
+  switch (reduction) {
+    case op::reduce_max: return combine::max;
+    case op::reduce_min: return combine::min;
+    case op::reduce_prod: return combine::prod;
+    default: return combine::sum;
+  }
 }
 
 /// One way a global value exists on the devices: its cuts and pending axes, and the local node that holds the block.

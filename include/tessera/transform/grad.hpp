@@ -188,6 +188,21 @@ constexpr value extremum_reduction_cotangent(value x, value y, sharding::dim_set
   return spread(ct / ties, x.type(), dims) * attained;
 }
 
+/// To each element the product of the others: y / x where nothing is 0; where one element is, to that one alone. Where
+/// an element is exactly 0 the derivative of this one treats it as a constant.
+constexpr value product_cotangent(value x, value y, sharding::dim_set dims, value ct) {
+  const spec_value spec = graph::spec_of(y.type());
+  const bool kept = y.type().rank == x.type().rank;
+  const value one = graph::number_like(x, 1);
+  const value nothing = graph::number_like(x, 0);
+  const value zero = graph::binary(op::eq, x, nothing);
+  const value rest = graph::select(zero, one, x);
+  const value zeros = graph::reduce(op::reduce_sum, graph::convert(zero, x.type().type), dims, kept, &spec);
+  const value product = spread(graph::reduce(op::reduce_prod, rest, dims, kept, &spec), x.type(), dims);
+  const value others = spread(zeros, x.type(), dims) - graph::convert(zero, x.type().type);
+  return spread(ct, x.type(), dims) * graph::select(graph::binary(op::eq, others, nothing), product / rest, nothing);
+}
+
 /// ct of a broadcast summed back to `operand`.
 constexpr value broadcast_cotangent(value ct, const aval& operand, sharding::dim_list places) {
   sharding::dim_set repeated = 0;
@@ -236,6 +251,8 @@ constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
       return {{unary_cotangent(n.code, operand(0), y, ct)}};
     case graph::op_kind::contraction: return dot_cotangents(operand(0), operand(1), dot_dims_of(n), ct);
     case graph::op_kind::reduction:
+      if (n.code == op::reduce_prod)
+        return {{product_cotangent(operand(0), y, static_cast<sharding::dim_set>(n.attribute[0]), ct)}};
       if (n.code != op::reduce_sum)
         return {{extremum_reduction_cotangent(operand(0), y, static_cast<sharding::dim_set>(n.attribute[0]), ct)}};
       return {{spread(ct, operand(0).type(), static_cast<sharding::dim_set>(n.attribute[0]))}};

@@ -367,7 +367,8 @@ struct lowering {
       case op::dot: return dot_step(id);
       case op::reduce_sum:
       case op::reduce_max:
-      case op::reduce_min: return reduce_step(id);
+      case op::reduce_min:
+      case op::reduce_prod: return reduce_step(id);
       case op::softmax: return rows_step(id, graph::step_kind::softmax, 4);
       case op::log_softmax: return rows_step(id, graph::step_kind::log_softmax, 4);
       case op::softmax_grad: return rows_step(id, graph::step_kind::softmax_grad, 4);
