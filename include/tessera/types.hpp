@@ -7,6 +7,7 @@
 #include <tessera/core/type_text.hpp>
 #include <tessera/core/units.hpp>
 #include <tessera/ops/argmax.hpp>
+#include <tessera/ops/control.hpp>
 #include <tessera/ops/convert.hpp>
 #include <tessera/ops/elementwise.hpp>
 #include <tessera/ops/matmul.hpp>

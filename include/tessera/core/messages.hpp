@@ -92,14 +92,25 @@
     "mesh>(array)")                                                                                                    \
   X(visualize_rank,                                                                                                    \
     "tessera: visualize_array_sharding: only arrays of 1 or 2 dimensions can be drawn; slice or reshape it first")     \
-  X(jit_argument,                                                                                                      \
+  X(scan_carry,                                                                                                        \
+    "tessera: scan: the body returns another carry than it gets; convert, reshape or reshard it to the type of init")  \
+  X(scan_result,                                                                                                       \
+    "tessera: scan: the body returns no pair; return std::pair(carry, output), with none where there is no output")    \
+  X(scan_output, "tessera: scan: an output is no array; return arrays, tuples of them or none")                        \
+  X(scan_nothing, "tessera: scan: neither init nor the stacked arrays are traced; pass at least one array")            \
+  X(scan_length, "tessera: scan: stacked arrays differ in their leading extent, or have none; reshape them")           \
+  X(scan_leading, "tessera: scan: the leading dimension of a stacked array is sharded; reshard it")                    \
+  X(while_condition, "tessera: while_loop: the condition is no bool scalar; compare something first")                  \
+  X(cond_predicate, "tessera: cond: the predicate is no bool scalar; compare something first")                         \
+  X(cond_results, "tessera: cond: the two functions return different types; convert, reshape or reshard one")          \
+  X(jit_argument,                                                                                                     \
     "tessera: jit: an argument is no tensor, number, module made by init or optimizer; pass one of these")             \
   X(jit_result, "tessera: jit: a result is no traced value; return arrays, or a tuple of them")
 
 namespace tessera {
 
 /// The name of a message.
-enum class message : std::uint8_t {
+enum class message : std::uint16_t {
   none,
 #define TESSERA_MESSAGE_NAME(name, sentence) name,
   TESSERA_MESSAGES(TESSERA_MESSAGE_NAME)

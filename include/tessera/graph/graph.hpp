@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/core/aval.hpp>
+#include <tessera/core/error.hpp>
 #include <tessera/graph/op.hpp>
 #include <tessera/sharding/dot_general.hpp>
 
@@ -19,7 +20,7 @@ using list = std::vector<T>;
 /// dimension; transpose: the permutation; broadcast: for each operand dimension its place in the result; dot: the four
 /// dimension lists; reductions: the set of dimensions; check_range: the bound; all_reduce: set of axes, combine;
 /// all_gather, reduce_scatter, local_slice: list of axes, dimension (, combine); all_to_all: list of axes, dimension that
-/// is split, dimension that is joined; permute: see forms.hpp.
+/// is split, dimension that is joined; permute: see forms.hpp; control and result: see control.hpp.
 struct node {
   op code = op::constant;
   aval type{};
@@ -37,12 +38,31 @@ struct output {
   int alias = -1;
 };
 
-/// A program over one mesh. Before partitioning types are global, after it they are a device's blocks.
+/// A value traced in the body of a loop or branch has no meaning outside; which handle is used where shows only when the
+/// step is traced; the compiler then prints this function's name.
+inline void value_of_a_loop_body_is_used_outside_of_it() {
+  throw value_error("tessera: scan: a value of the body is used outside of it; return it as carry or as output");
+}
+
+/// A value from outside that a body uses: the node of the graph around it, and the parameter that stands for it.
+struct capture {
+  int outer = -1;
+  int parameter = -1;
+};
+
+/// A program over one mesh. Before partitioning types are global, after it they are a device's blocks. Control nodes run
+/// bodies, which are graphs over the same mesh.
 struct graph {
   mesh_value mesh{};
   list<node> nodes{};
   list<int> parameters{};
   list<output> outputs{};
+  list<graph> bodies{};
+
+  // Of a body that is being traced, and of the graph around all bodies.
+  graph* parent = nullptr;     ///< the graph whose node will run this body
+  graph* innermost = nullptr;  ///< of the outermost graph: the body that is being traced, or null
+  list<capture> captures{};    ///< parameters behind those that the control node gives
 
   constexpr int size() const { return static_cast<int>(nodes.size()); }
   constexpr const node& at(int i) const { return nodes[static_cast<std::size_t>(i)]; }
@@ -60,6 +80,29 @@ struct graph {
     n.attribute[0] = parameters.size();
     parameters.push_back(size());
     return add(n);
+  }
+
+  constexpr graph& outermost() {
+    graph* g = this;
+    while (g->parent != nullptr) g = g->parent;
+    return *g;
+  }
+
+  /// Where an operation traced now is written: the innermost body, or the outermost graph outside all bodies.
+  constexpr graph& active() {
+    graph& outer = outermost();
+    return outer.innermost != nullptr ? *outer.innermost : outer;
+  }
+
+  /// The node here for node `id` of `owner`, which is this graph or one around it: a parameter that captures it.
+  constexpr int import_node(const graph* owner, int id) {
+    if (owner == this) return id;
+    if (parent == nullptr) value_of_a_loop_body_is_used_outside_of_it();
+    const int outer = parent->import_node(owner, id);
+    for (const capture& c : captures)
+      if (c.outer == outer) return c.parameter;
+    captures.push_back({outer, add_parameter(parent->type(outer))});
+    return captures.back().parameter;
   }
 };
 

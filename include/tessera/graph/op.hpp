@@ -17,7 +17,10 @@ enum class op_kind : std::uint8_t {
   reduction,
   rows,
   collective,
-  check
+  check,
+  list,
+  control,
+  result
 };
 
 // name, kind, operands, whether an element costs a transcendental function
@@ -74,6 +77,10 @@ enum class op_kind : std::uint8_t {
   X(softmax_grad, rows, 2, false)         \
   X(log_softmax_grad, rows, 2, true)      \
   X(check_range, check, 1, false)         \
+  X(no_arguments, list, 0, false)         \
+  X(argument, list, 2, false)             \
+  X(control, control, 1, false)           \
+  X(result, result, 1, false)             \
   X(all_reduce, collective, 1, false)     \
   X(all_gather, collective, 1, false)     \
   X(reduce_scatter, collective, 1, false) \

@@ -94,8 +94,18 @@ struct graph_fields {
     field(outputs);
     g.outputs.resize(static_cast<std::size_t>(outputs));
     for (output& out : g.outputs) field(out.node), field(out.alias);
+    int bodies = static_cast<int>(g.bodies.size());
+    field(bodies);
+    g.bodies.resize(static_cast<std::size_t>(bodies));
+    for (graph& body : g.bodies) graph_fields{body}.fields(field);
   }
 };
+
+/// Bodies live on the mesh of the graph around them.
+constexpr void set_mesh(graph& g, const mesh_value& mesh) {
+  g.mesh = mesh;
+  for (graph& body : g.bodies) set_mesh(body, mesh);
+}
 
 template <std::size_t Capacity>
 constexpr packed<Capacity> pack(program p) {
@@ -124,7 +134,7 @@ constexpr graph unpack_graph(std::span<const std::int64_t> words, const mesh_val
   graph g;
   unpacker in{words};
   graph_fields{g}.fields(in);
-  g.mesh = mesh;
+  set_mesh(g, mesh);
   return g;
 }
 

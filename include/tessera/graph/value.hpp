@@ -25,6 +25,12 @@ struct value {
   constexpr const mesh_value& mesh() const { return owner->mesh; }
 };
 
+/// Node `id` of `owner`, seen from where operations are written now: a body captures it.
+constexpr value seen(graph* owner, int id) {
+  graph& here = owner->active();
+  return {&here, here.import_node(owner, id)};
+}
+
 /// The result of a rule that holds; a broken one is a fault of the calling rule, not of the user.
 constexpr const aval& expect(const ruling& ruled) {
   if (!ruled.ok()) throw std::logic_error(std::string(sentence(ruled.failure)));

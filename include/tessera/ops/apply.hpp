@@ -130,7 +130,7 @@ template <class X>
 constexpr graph::value operand_value(graph::graph* owner, const X& x, dtype peer) {
   if constexpr (ArrayLike<X>) {
     if (x.handle.owner == nullptr) variable_is_not_named_by_TESSERA_MODULE();
-    return {owner, x.handle.id};
+    return {owner, owner->import_node(x.handle.owner, x.handle.id)};
   } else {
     return graph::constant(owner, std::is_same_v<X, bool> ? dtype::bool_ : peer, static_cast<double>(x));
   }
@@ -161,6 +161,7 @@ constexpr auto apply(Write write, const Xs&... xs) {
       graph::graph* owner = owner_of(xs...);
       if (owner == nullptr)
         throw value_error("tessera: a traced operation was called outside jit; call it inside a step function");
+      owner = &owner->active();
       const std::array<graph::value, sizeof...(Xs)> operands{operand_value(owner, xs, peer)...};
       const aval type = rebind(ruled.result, M::value, owner->mesh);
       const graph::value result = write(operands, type);

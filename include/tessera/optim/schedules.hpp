@@ -44,7 +44,7 @@ inline float number_of(const nn::scalar& s) {
   runtime::copy_to_host(*s.data, &value);
   return value;
 }
-constexpr graph::value traced_number(const nn::scalar& s) { return {s.handle.owner, s.handle.id}; }
+constexpr graph::value traced_number(const nn::scalar& s) { return graph::seen(s.handle.owner, s.handle.id); }
 
 /// Always the same rate. Source: optax.constant_schedule.
 struct constant_schedule_t {

@@ -36,11 +36,15 @@ struct like {
   }
 };
 
+constexpr graph::value value_of(const auto& variable) {
+  return graph::seen(variable.handle.owner, variable.handle.id);
+}
+
 /// The variables of an object as values.
 template <class T>
 constexpr values values_of(const T& object) {
   values list;
-  visit_variables(object, [&](const auto& v) { list.push_back({v.handle.owner, v.handle.id}); });
+  visit_variables(object, [&](const auto& v) { list.push_back(value_of(v)); });
   return list;
 }
 
@@ -53,7 +57,6 @@ constexpr void assign(T& object, const values& list) {
   });
 }
 
-constexpr graph::value value_of(const auto& variable) { return {variable.handle.owner, variable.handle.id}; }
 constexpr void assign_one(auto& variable, graph::value v) { variable.handle = {v.owner, v.id}; }
 
 /// A count of steps.

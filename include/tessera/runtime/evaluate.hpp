@@ -52,9 +52,7 @@ inline executor interpreter(const graph::graph& trace) {
   graph::program p = transform::lower(trace);
   std::vector<executor::step_function> functions;
   for (const graph::step& s : p.steps) {
-    const bool typed = s.kind != graph::step_kind::fused && s.kind != graph::step_kind::copy_out;
-    const auto source = static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer);
-    functions.push_back(any_function(s.kind, typed ? p.buffers[source].type : dtype::f32));
+    functions.push_back(any_function(s.kind, analysis::kernel_type(p, s)));
   }
   return executor(std::move(p), trace.mesh, std::move(functions), {});
 }

@@ -48,6 +48,10 @@ class basic_executor {
     calls_.resize(static_cast<std::size_t>(most));
     kernel_runs_.assign(program_.steps.size(), 0);
     bases_.resize(program_.buffers.size());
+    windows_.resize(static_cast<std::size_t>(program_.loops));
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
+      if (program_.buffers[b].where == graph::space::window)
+        windows_[static_cast<std::size_t>(program_.buffers[b].loop)].push_back(static_cast<int>(b));
   }
 
   const graph::program& program() const { return program_; }
@@ -56,18 +60,15 @@ class basic_executor {
   std::span<std::byte> arena() { return {arena_.data(), static_cast<std::size_t>(arena_.size())}; }
   std::int64_t arena_stride() const { return stride_; }
 
-  /// Kernel calls of each step in the last run: one a distinct shard, or one a collective.
+  /// Kernel calls of each step in the last run: one a distinct shard and trip, or one a collective and trip.
   std::span<const std::int64_t> kernel_runs() const { return kernel_runs_; }
 
   /// Runs all steps. `arguments` and `results` hold the memory in the program's order. A label out of range raises
   /// index_error before anything of an argument is overwritten.
   void run(std::span<storage* const> arguments, std::span<storage* const> results) {
     set_bases(arguments, results);
-    for (std::size_t i = 0; i < program_.steps.size(); ++i) {
-      runs_of_step_ = 0;
-      (this->*functions_[i])(program_.steps[i]);
-      kernel_runs_[i] = runs_of_step_;
-    }
+    std::fill(kernel_runs_.begin(), kernel_runs_.end(), 0);
+    run_steps(0, program_.steps.size());
   }
 
   /// The function that runs steps of a kind on elements of type T. Naming it is what compiles the kernel, so a program
@@ -85,6 +86,59 @@ class basic_executor {
   }
 
  private:
+  void run_steps(std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+      const graph::step& s = program_.steps[i];
+      if (graph::is_control(s.kind)) {
+        run_control(s, i + 1);
+        i += static_cast<std::size_t>(graph::steps_inside(s));
+        continue;
+      }
+      runs_of_step_ = 0;
+      (this->*functions_[i])(s);
+      kernel_runs_[i] += runs_of_step_;
+    }
+  }
+
+  /// Runs the steps of a control step, which start at `first`, as often as it says.
+  void run_control(const graph::step& s, std::size_t first) {
+    const std::size_t second = first + static_cast<std::size_t>(s.sizes[graph::first_steps]);
+    const std::size_t last = second + static_cast<std::size_t>(s.sizes[graph::second_steps]);
+    switch (s.kind) {
+      case graph::step_kind::scan:
+        for (std::int64_t i = 0; i < s.sizes[graph::trips]; ++i) {
+          start_trip(s, s.sizes[graph::backwards] != 0 ? s.sizes[graph::trips] - 1 - i : i);
+          run_steps(first, last);
+        }
+        return;
+      case graph::step_kind::while_loop:
+        for (std::int64_t i = 0;; ++i) {
+          start_trip(s, i);
+          run_steps(first, second);
+          if (!chosen(s)) return;
+          run_steps(second, last);
+        }
+      default:
+        if (chosen(s)) run_steps(first, second);
+        else run_steps(second, last);
+    }
+  }
+
+  void start_trip(const graph::step& s, std::int64_t trip) {
+    for (int w : windows_[static_cast<std::size_t>(s.sizes[graph::loop_number])]) {
+      const graph::buffer& window = program_.buffers[static_cast<std::size_t>(w)];
+      bases_[static_cast<std::size_t>(w)] = bases_[static_cast<std::size_t>(window.place)] + trip * window.stride;
+    }
+    if (const std::int64_t b = s.sizes[graph::trip_buffer]; b >= 0)
+      store(block_of(static_cast<int>(b), 0), static_cast<std::int32_t>(trip));
+  }
+
+  bool chosen(const graph::step& s) const {
+    bool choice = false;
+    std::memcpy(&choice, block_of(static_cast<int>(s.sizes[graph::choice_buffer]), 0), sizeof choice);
+    return choice;
+  }
+
   /// Elements up to which a step is not worth a second thread.
   static constexpr std::int64_t small = 16384;
   static constexpr std::int64_t fused_chunk = 16384;
@@ -117,10 +171,12 @@ class basic_executor {
       const graph::buffer& buffer = program_.buffers[b];
       for (std::int64_t d = 0; d < devices_; ++d) {
         const std::int64_t shard = shard_of_device(d, buffer.varying, mesh_);
+        const graph::buffer& whole =
+            program_.buffers[static_cast<std::size_t>(program_.whole_buffer(static_cast<int>(b)))];
         std::int64_t offset = 0;
-        if (buffer.where == graph::space::temporary)
-          offset = device_of_shard(shard, buffer.varying, mesh_) * stride_ + buffer.place;
-        else if (buffer.where != graph::space::constant) offset = shard * aligned(buffer.bytes);
+        if (whole.where == graph::space::temporary)
+          offset = device_of_shard(shard, buffer.varying, mesh_) * stride_ + whole.place;
+        else if (whole.where != graph::space::constant) offset = shard * aligned(whole.bytes);
         offsets_[b * static_cast<std::size_t>(devices_) + static_cast<std::size_t>(d)] = offset;
       }
     }
@@ -135,13 +191,16 @@ class basic_executor {
         case graph::space::constant: bases_[b] = constants_.data() + 8 * place; break;
         case graph::space::argument: bases_[b] = arguments[place]->bytes.data(); break;
         case graph::space::result: bases_[b] = results[place]->bytes.data(); break;
+        case graph::space::window: break;
       }
     }
   }
 
   /// The block of the buffer behind access `a` on a device.
   std::byte* block(int a, std::int64_t device) const {
-    const int b = program_.accesses[static_cast<std::size_t>(a)].buffer;
+    return block_of(program_.accesses[static_cast<std::size_t>(a)].buffer, device);
+  }
+  std::byte* block_of(int b, std::int64_t device) const {
     return bases_[static_cast<std::size_t>(b)] +
            offsets_[static_cast<std::size_t>(b) * static_cast<std::size_t>(devices_) +
                     static_cast<std::size_t>(device)];
@@ -378,6 +437,7 @@ class basic_executor {
   memory constants_;
   std::vector<std::int64_t> offsets_;
   std::vector<std::byte*> bases_;
+  std::vector<std::vector<int>> windows_;  ///< by loop
   std::vector<kernels::fused_call> calls_;
   std::vector<std::int64_t> kernel_runs_;
   std::int64_t runs_of_step_ = 0;  ///< of the step that is running

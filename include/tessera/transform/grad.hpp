@@ -2,6 +2,7 @@
 // Reverse-mode differentiation: graph in, the same graph with the nodes of the gradients behind it.
 #pragma once
 
+#include <tessera/graph/control.hpp>
 #include <tessera/graph/value.hpp>
 
 #include <numbers>
@@ -285,32 +286,91 @@ constexpr graph::list<char> depends_on(const graph::graph& g, int last, std::spa
   return depends;
 }
 
-/// Adds the gradients of the scalar `loss` with respect to the nodes `wrt` and returns their ids, each of exactly the
-/// type of its node. A node that the loss does not depend on has a gradient of zeros.
-constexpr graph::list<int> gradients(graph::graph& g, int loss, std::span<const int> wrt) {
-  const graph::list<char> depends = depends_on(g, loss, wrt);
-  graph::list<int> ct(static_cast<std::size_t>(loss + 1), -1);
-  ct[static_cast<std::size_t>(loss)] = graph::constant(&g, g.type(loss).type, 1.0).id;
-  for (int i = loss; i >= 0; --i) {
-    if (ct[static_cast<std::size_t>(i)] < 0 || !depends[static_cast<std::size_t>(i)]) continue;
-    const graph::node n = g.at(i);
+/// A node and the cotangent that comes in for it.
+struct seed {
+  int node = -1;
+  int cotangent = -1;
+};
+
+/// Cotangents of the arguments of control node `id`, -1 where none flows, given those of its results (by number, -1 for
+/// none) and which arguments matter; see grad_control.hpp.
+constexpr graph::list<int> control_cotangents(graph::graph& g, int id, const graph::list<int>& of_results,
+                                              const graph::list<char>& wanted);
+
+/// The reverse pass over the nodes up to `last`: the cotangent of each, or -1.
+struct reverse_pass {
+  graph::graph& g;
+  graph::list<char> depends;
+  graph::list<int> ct;
+
+  constexpr reverse_pass(graph::graph& graph_in, int last, std::span<const int> wrt)
+      : g(graph_in), depends(depends_on(graph_in, last, wrt)), ct(static_cast<std::size_t>(last + 1), -1) {}
+
+  constexpr bool matters(int id) const { return depends[static_cast<std::size_t>(id)] != 0; }
+
+  /// Adds `share` to the cotangent of node `id`, with exactly its type.
+  constexpr void add(int id, value share) {
+    int& sum = ct[static_cast<std::size_t>(id)];
+    const value fitting = unbroadcast(share, g.type(id));
+    sum = sum < 0 ? fitting.id : (value{&g, sum} + fitting).id;
+  }
+
+  constexpr void visit_control(int id) {
+    graph::list<int> of_results;
+    for (int i = id + 1; i < static_cast<int>(ct.size()); ++i) {
+      if (g.at(i).code != op::result || g.at(i).operands[0] != id || ct[static_cast<std::size_t>(i)] < 0) continue;
+      const auto number = static_cast<std::size_t>(g.at(i).attribute[0]);
+      if (number >= of_results.size()) of_results.resize(number + 1, -1);
+      of_results[number] = ct[static_cast<std::size_t>(i)];
+    }
+    if (of_results.empty()) return;
+    const graph::list<int> arguments = graph::arguments_of(g, id);
+    graph::list<char> wanted;
+    for (int argument : arguments) wanted.push_back(matters(argument) ? 1 : 0);
+    const graph::list<int> back = control_cotangents(g, id, of_results, wanted);
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (wanted[i] && back[i] >= 0) add(arguments[i], {&g, back[i]});
+  }
+
+  constexpr void visit(int id) {
+    const graph::node n = g.at(id);
     bool needed = false;
-    for (int k = 0; k < n.operand_count(); ++k) needed |= depends[static_cast<std::size_t>(n.operands[k])] != 0;
-    if (!needed) continue;
-    const cotangents back = node_cotangents(g, i, {&g, ct[static_cast<std::size_t>(i)]});
-    for (int k = 0; k < n.operand_count(); ++k) {
-      const auto to = static_cast<std::size_t>(n.operands[k]);
-      if (back.of[k].id < 0 || !depends[to]) continue;
-      const value share = unbroadcast(back.of[k], g.type(n.operands[k]));
-      ct[to] = ct[to] < 0 ? share.id : (value{&g, ct[to]} + share).id;
+    for (int k = 0; k < n.operand_count(); ++k) needed |= matters(n.operands[k]);
+    if (!needed || is(n.code, graph::op_kind::result)) return;
+    const cotangents back = node_cotangents(g, id, {&g, ct[static_cast<std::size_t>(id)]});
+    for (int k = 0; k < n.operand_count(); ++k)
+      if (back.of[k].id >= 0 && matters(n.operands[k])) add(n.operands[k], back.of[k]);
+  }
+
+  constexpr void run() {
+    for (int i = static_cast<int>(ct.size()) - 1; i >= 0; --i) {
+      if (!matters(i)) continue;
+      if (g.at(i).code == op::control) visit_control(i);
+      else if (ct[static_cast<std::size_t>(i)] >= 0) visit(i);
     }
   }
+};
+
+/// Adds the cotangents of the nodes `wrt` that the seeds lead to and returns their ids, each of exactly the type of its
+/// node. A node that no seed depends on has a cotangent of zeros.
+constexpr graph::list<int> gradients(graph::graph& g, std::span<const seed> seeds, std::span<const int> wrt) {
+  int last = -1;
+  for (const seed& s : seeds) last = s.node > last ? s.node : last;
+  reverse_pass pass(g, last, wrt);
+  for (const seed& s : seeds) pass.add(s.node, {&g, s.cotangent});
+  pass.run();
   graph::list<int> result;
   for (int w : wrt) {
-    const bool reached = w <= loss && ct[static_cast<std::size_t>(w)] >= 0;
-    result.push_back(reached ? ct[static_cast<std::size_t>(w)] : graph::full(&g, g.type(w), 0.0).id);
+    const bool reached = w <= last && pass.ct[static_cast<std::size_t>(w)] >= 0;
+    result.push_back(reached ? pass.ct[static_cast<std::size_t>(w)] : graph::full(&g, g.type(w), 0.0).id);
   }
   return result;
+}
+
+/// The gradients of the scalar `loss`.
+constexpr graph::list<int> gradients(graph::graph& g, int loss, std::span<const int> wrt) {
+  const seed one{loss, graph::constant(&g, g.type(loss).type, 1.0).id};
+  return gradients(g, std::span(&one, 1), wrt);
 }
 
 }  // namespace tessera::transform

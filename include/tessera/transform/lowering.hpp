@@ -11,17 +11,25 @@
 
 namespace tessera::transform {
 
-/// The state of lowering: the program so far, and for each node its buffer.
+struct lowering;
+
+/// Appends the steps of a control node and of its bodies; see control.hpp.
+constexpr void lower_control(lowering& pass, const graph::list<int>& members);
+
+/// The state of lowering a graph or a body: the program so far, and for each node its buffer.
 struct lowering {
   const graph::graph& g;
   const fusion& f;
-  graph::program out{};
+  graph::program& out;
   graph::list<int> buffer_of{};     ///< by node
   graph::list<int> needed_later{};  ///< by node: read outside its unit, or a result
+  graph::list<int> uses{};          ///< by node: reads by nodes that run, and results
 
-  constexpr lowering(const graph::graph& graph_in, const fusion& fusion_in) : g(graph_in), f(fusion_in) {
+  constexpr lowering(const graph::graph& graph_in, const fusion& fusion_in, graph::program& program_out)
+      : g(graph_in), f(fusion_in), out(program_out) {
     buffer_of.resize(g.nodes.size(), -1);
     needed_later.resize(g.nodes.size(), 0);
+    uses.resize(g.nodes.size(), 0);
   }
 
   constexpr int add_buffer(graph::space where, std::int64_t place, const aval& type) {
@@ -46,12 +54,16 @@ struct lowering {
     for (int i = 0; i < g.size(); ++i) {
       const int here = f.unit_of[static_cast<std::size_t>(i)];
       if (here < 0) continue;
-      for (int k = 0; k < g.at(i).operand_count(); ++k) {
-        const int read = awaited_node(g, g.at(i).operands[k]);
+      graph::for_each_read(g, i, [&](int operand) {
+        const int read = awaited_node(g, operand);
+        ++uses[static_cast<std::size_t>(read)];
         if (f.unit_of[static_cast<std::size_t>(read)] != here) needed_later[static_cast<std::size_t>(read)] = 1;
-      }
+      });
     }
-    for (const graph::output& o : g.outputs) needed_later[static_cast<std::size_t>(o.node)] = 1;
+    for (const graph::output& o : g.outputs) {
+      needed_later[static_cast<std::size_t>(o.node)] = 1;
+      ++uses[static_cast<std::size_t>(stored_node(g, o.node))];
+    }
   }
 
   /// Row-major strides in elements.
@@ -374,6 +386,7 @@ struct lowering {
       case op::softmax_grad: return rows_step(id, graph::step_kind::softmax_grad, 4);
       case op::log_softmax_grad: return rows_step(id, graph::step_kind::log_softmax_grad, 3);
       case op::check_range: return check_step(id);
+      case op::control: return lower_control(*this, members);
       case op::all_reduce: return all_reduce_step(members);
       case op::all_gather: return block_step(id, graph::step_kind::all_gather);
       case op::reduce_scatter: return block_step(id, graph::step_kind::reduce_scatter);
@@ -385,6 +398,7 @@ struct lowering {
 
   /// All steps, in the order of the schedule.
   constexpr void lower_units() {
+    mark_needed();
     for (int number : schedule(g, f)) unit_step(number, f.members(number));
   }
 };

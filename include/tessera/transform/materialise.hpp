@@ -2,6 +2,7 @@
 // Makes every operand something that its kernel can read: graph in, graph with copies where a view will not do.
 #pragma once
 
+#include <tessera/graph/control.hpp>
 #include <tessera/graph/graph.hpp>
 #include <tessera/graph/value.hpp>
 #include <tessera/transform/simplify.hpp>
@@ -174,6 +175,7 @@ struct materialiser {
 constexpr graph::graph materialise(const graph::graph& g) {
   materialiser pass;
   pass.result.mesh = g.mesh;
+  for (const graph::graph& body : g.bodies) pass.result.bodies.push_back(materialise(body));
   for (const graph::node& n : g.nodes) pass.visit(n);
   for (int p : g.parameters) pass.result.parameters.push_back(pass.place[static_cast<std::size_t>(p)]);
   graph::list<char> taken(pass.result.nodes.size(), 0);

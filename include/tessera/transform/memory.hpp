@@ -4,49 +4,12 @@
 
 #include <tessera/core/alignment.hpp>
 #include <tessera/graph/program.hpp>
+#include <tessera/transform/lifetimes.hpp>
 #include <tessera/transform/lowering.hpp>
 
 #include <algorithm>
 
 namespace tessera::transform {
-
-/// When each buffer is first written and last read, in steps.
-struct lifetimes {
-  graph::list<int> born{};
-  graph::list<int> dies{};
-
-  constexpr explicit lifetimes(const graph::program& p) : born(p.buffers.size(), -1), dies(p.buffers.size(), -1) {
-    for (std::size_t i = 0; i < p.steps.size(); ++i) {
-      const graph::step& s = p.steps[i];
-      for (int a = s.first; a < s.first + s.sources + s.results; ++a) {
-        const int b = p.accesses[static_cast<std::size_t>(a)].buffer;
-        if (b < 0) continue;
-        if (born[static_cast<std::size_t>(b)] < 0) born[static_cast<std::size_t>(b)] = static_cast<int>(i);
-        dies[static_cast<std::size_t>(b)] = static_cast<int>(i);
-      }
-    }
-  }
-};
-
-/// Whether step `s` reads `b` only element by element, just where it writes its results, so that a result may take over
-/// the memory.
-constexpr bool reads_in_place(const graph::program& p, const graph::step& s, int b) {
-  if (s.kind == graph::step_kind::all_reduce || s.kind == graph::step_kind::softmax ||
-      s.kind == graph::step_kind::log_softmax)
-    return true;
-  if (s.kind != graph::step_kind::fused) return false;
-  for (int a = s.first; a < s.first + s.sources; ++a) {
-    const graph::access& read = p.accesses[static_cast<std::size_t>(a)];
-    if (read.buffer != b) continue;
-    std::int64_t stride = 1;
-    for (int d = s.rank - 1; d >= 0; --d) {
-      if (read.strides[d] != stride) return false;
-      stride *= s.sizes[d];
-    }
-    if (read.slice_axes != 0) return false;
-  }
-  return true;
-}
 
 /// Results that take over an argument's memory are written there by the step that makes them, if by then nobody else
 /// reads the argument and no check can still fail; otherwise a last step copies them.
@@ -54,7 +17,7 @@ constexpr void place_results(const graph::graph& g, graph::program& p, const gra
   const lifetimes lives(p);
   int last_check = -1;
   for (std::size_t i = 0; i < p.steps.size(); ++i)
-    if (p.steps[i].kind == graph::step_kind::check_range) last_check = static_cast<int>(i);
+    if (p.steps[i].kind == graph::step_kind::check_range) last_check = std::max(last_check, lives.end_of_loops(static_cast<int>(i)));
   graph::list<graph::step> copies;
   for (std::size_t o = 0; o < g.outputs.size(); ++o) {
     const int made = buffer_of[static_cast<std::size_t>(g.outputs[o].node)];

@@ -3,6 +3,7 @@
 // meet. In the result a type's extents are those of a block and `varying` says over which axes blocks differ.
 #pragma once
 
+#include <tessera/graph/control.hpp>
 #include <tessera/graph/graph.hpp>
 #include <tessera/graph/value.hpp>
 #include <tessera/transform/forms.hpp>
@@ -163,9 +164,29 @@ struct partitioner : form_moves {
     return copy_node(n, {lhs, request(n.operands[1], cut.rhs)}, type);
   }
 
+  /// A control node with partitioned bodies. Arguments and results are cut as their types say, so that every trip finds
+  /// what the one before left.
+  constexpr form control(int id) {
+    graph::node n = global.at(id);
+    graph::control c = graph::control_of(n);
+    graph::list<int> arguments;
+    for (int argument : graph::arguments_of(global, id)) arguments.push_back(request(argument));
+    const int first = static_cast<int>(result.bodies.size());
+    for (int b = 0; b < c.bodies(); ++b)
+      result.bodies.push_back(partition_body(global.bodies[static_cast<std::size_t>(c.body + b)]));
+    c.body = first;
+    return {n.type, combine::sum, graph::add_control(result, c, arguments)};
+  }
+  static constexpr graph::graph partition_body(const graph::graph& body);
+
   constexpr void partition_node(int id) {
     const graph::node n = global.at(id);
     switch (about(n.code).kind) {
+      case graph::op_kind::list: remember(id, {n.type}); return;
+      case graph::op_kind::control: remember(id, control(id)); return;
+      case graph::op_kind::result:
+        remember(id, copy_node(n, {forms[static_cast<std::size_t>(first_form[static_cast<std::size_t>(n.operands[0])])].local}, n.type));
+        return;
       case graph::op_kind::source:
         if (n.code == op::parameter) result.parameters.push_back(result.size());
         remember(id, copy_node(n, {}, n.type));
@@ -190,7 +211,7 @@ constexpr graph::list<char> needed_as_typed(const graph::graph& g) {
   graph::list<char> needed(g.nodes.size(), 0);
   for (int i = 0; i < g.size(); ++i)
     if (g.at(i).code != op::reshard)
-      for (int k = 0; k < g.at(i).operand_count(); ++k) needed[static_cast<std::size_t>(g.at(i).operands[k])] = 1;
+      graph::for_each_read(g, i, [&](int operand) { needed[static_cast<std::size_t>(operand)] = 1; });
   return needed;
 }
 
@@ -203,6 +224,7 @@ constexpr graph::graph drop_single_axes(graph::graph g) {
         if (const int axis = axis_at(n.type.dims[d].axes, i); g.mesh.size(axis) > 1) kept = axis_append(kept, axis);
       n.type.dims[d].axes = kept;
     }
+  for (graph::graph& body : g.bodies) body = drop_single_axes(body);
   return g;
 }
 
@@ -220,5 +242,7 @@ constexpr graph::graph partition(const graph::graph& whole) {
   for (const graph::output& out : g.outputs) pass.result.outputs.push_back({pass.request(out.node), out.alias});
   return simplify(pass.result);
 }
+
+constexpr graph::graph partitioner::partition_body(const graph::graph& body) { return partition(body); }
 
 }  // namespace tessera::transform

@@ -2,9 +2,11 @@
 // Graph to smaller graph: equal nodes become one, identities and unused nodes vanish.
 #pragma once
 
+#include <tessera/graph/control.hpp>
 #include <tessera/graph/graph.hpp>
 
 #include <bit>
+#include <utility>
 
 namespace tessera::transform {
 
@@ -80,17 +82,42 @@ constexpr void skip_inner_reshape(const graph::graph& g, graph::node& n) {
   if (n.code == op::reshape && g.at(n.operands[0]).code == op::reshape) n.operands[0] = g.at(n.operands[0]).operands[0];
 }
 
+/// Whether a graph, or one of its bodies, checks something.
+constexpr bool checks_something(const graph::graph& g) {
+  for (const graph::node& n : g.nodes)
+    if (is(n.code, graph::op_kind::check)) return true;
+  for (const graph::graph& body : g.bodies)
+    if (checks_something(body)) return true;
+  return false;
+}
+
+/// Whether a body of control node `n` checks something.
+constexpr bool checks_inside(const graph::graph& g, const graph::node& n) {
+  if (n.code != op::control) return false;
+  const graph::control c = graph::control_of(n);
+  for (int b = 0; b < c.bodies(); ++b)
+    if (checks_something(g.bodies[static_cast<std::size_t>(c.body + b)])) return true;
+  return false;
+}
+
 /// Which nodes an output, or a check, depends on.
 constexpr graph::list<char> used_nodes(const graph::graph& g) {
   graph::list<char> used(g.nodes.size(), 0);
   for (const graph::output& out : g.outputs) used[static_cast<std::size_t>(out.node)] = 1;
   for (int p : g.parameters) used[static_cast<std::size_t>(p)] = 1;
   for (int i = g.size() - 1; i >= 0; --i) {
-    if (is(g.at(i).code, graph::op_kind::check)) used[static_cast<std::size_t>(i)] = 1;
+    if (is(g.at(i).code, graph::op_kind::check) || checks_inside(g, g.at(i))) used[static_cast<std::size_t>(i)] = 1;
     if (!used[static_cast<std::size_t>(i)]) continue;
     for (int k = 0; k < g.at(i).operand_count(); ++k) used[static_cast<std::size_t>(g.at(i).operands[k])] = 1;
   }
   return used;
+}
+
+/// Copies the bodies of a control node from `from` and makes the node name the copies.
+constexpr void take_bodies(const graph::graph& from, graph::graph& to, graph::node& n) {
+  const graph::control c = graph::control_of(n);
+  n.attribute[0] = to.bodies.size();
+  for (int b = 0; b < c.bodies(); ++b) to.bodies.push_back(from.bodies[static_cast<std::size_t>(c.body + b)]);
 }
 
 /// Dead code elimination: what neither an output nor a check needs is dropped. Parameters stay.
@@ -102,6 +129,7 @@ constexpr graph::graph eliminate_dead(const graph::graph& g) {
   for (int i = 0; i < g.size(); ++i) {
     if (!used[static_cast<std::size_t>(i)]) continue;
     graph::node n = g.at(i);
+    if (n.code == op::control) take_bodies(g, result, n);
     for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
     place[static_cast<std::size_t>(i)] = result.add(n);
     if (n.code == op::parameter) result.parameters.push_back(result.size() - 1);
@@ -119,6 +147,7 @@ constexpr graph::graph merge_equal(const graph::graph& g) {
   graph::list<int> place(g.nodes.size(), -1);
   graph::graph result;
   result.mesh = g.mesh;
+  result.bodies = g.bodies;
   for (int i = 0; i < g.size(); ++i) {
     graph::node n = g.at(i);
     for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
@@ -141,7 +170,11 @@ constexpr graph::graph merge_equal(const graph::graph& g) {
   return result;
 }
 
-/// Both, dead code first so that it is not looked at.
-constexpr graph::graph simplify(const graph::graph& g) { return eliminate_dead(merge_equal(eliminate_dead(g))); }
+/// Both, dead code first so that it is not looked at; in bodies too.
+constexpr graph::graph simplify(const graph::graph& g) {
+  graph::graph result = eliminate_dead(merge_equal(eliminate_dead(g)));
+  for (graph::graph& body : result.bodies) body = simplify(body);
+  return result;
+}
 
 }  // namespace tessera::transform

@@ -128,7 +128,8 @@ constexpr void collect_changes(graph::graph& g, const Handle& handle, int& next)
   } else {
     visit_variables(handle, [&](const auto& v) {
       const int parameter = g.parameters[static_cast<std::size_t>(next)];
-      if (v.handle.id != parameter) g.outputs.push_back({v.handle.id, next});
+      const int node = g.import_node(v.handle.owner, v.handle.id);
+      if (node != parameter) g.outputs.push_back({node, next});
       ++next;
     });
   }
@@ -165,7 +166,7 @@ struct traced {
       call(h);
     } else {
       const auto result = call(h);
-      for_each_result(result, [&](const auto& e) { g.outputs.push_back({e.handle.id, -1}); });
+      for_each_result(result, [&](const auto& e) { g.outputs.push_back({g.import_node(e.handle.owner, e.handle.id), -1}); });
     }
     int next = 0;
     std::apply([&](const auto&... each) { (collect_changes(g, each, next), ...); }, h);

@@ -4,7 +4,7 @@
 
 #include <tessera/graph/visit.hpp>
 #include <tessera/nn/variable.hpp>
-#include <tessera/transform/grad.hpp>
+#include <tessera/transform/grad_control.hpp>
 
 #include <utility>
 
@@ -63,11 +63,11 @@ constexpr text_buffer role_details() {
 /// The gradients of `loss`, put in the place of the parameters of a copy of `arg` as it was before the call.
 template <class Arg, class Loss>
 constexpr Arg gradients_like(const Arg& before, const Loss& loss) {
-  graph::graph& g = *loss.handle.owner;
+  graph::graph& g = loss.handle.owner->active();
   Arg result = before;
   graph::list<int> wrt;
-  visit_differentiated(result, [&](trace_handle& h) { wrt.push_back(h.id); });
-  const graph::list<int> ids = gradients(g, loss.handle.id, wrt);
+  visit_differentiated(result, [&](trace_handle& h) { wrt.push_back(g.import_node(h.owner, h.id)); });
+  const graph::list<int> ids = gradients(g, g.import_node(loss.handle.owner, loss.handle.id), wrt);
   std::size_t next = 0;
   visit_differentiated(result, [&](trace_handle& h) { h = {&g, ids[next++]}; });
   return result;

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of loops and branches: the body of a loop is differentiated once, and what its transpose needs of the
+// forward trips is stacked.
+#pragma once
+
+#include <tessera/graph/control.hpp>
+#include <tessera/transform/grad.hpp>
+#include <tessera/transform/simplify.hpp>
+
+#include <stdexcept>
+
+namespace tessera::transform {
+
+/// Copies the nodes of `from` into `into`, its parameters being the nodes `parameters` there; returns where each went.
+constexpr graph::list<int> embed(graph::graph& into, const graph::graph& from, const graph::list<int>& parameters) {
+  graph::list<int> place(from.nodes.size(), -1);
+  for (std::size_t p = 0; p < parameters.size(); ++p)
+    place[static_cast<std::size_t>(from.parameters[p])] = parameters[p];
+  for (int i = 0; i < from.size(); ++i) {
+    graph::node n = from.at(i);
+    if (n.code == op::parameter) continue;
+    if (n.code == op::control) take_bodies(from, into, n);
+    for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
+    place[static_cast<std::size_t>(i)] = into.add(n);
+  }
+  return place;
+}
+
+/// What happens to checks of values when part of a graph is taken out: they are run again, or were run before.
+enum class checks : std::uint8_t { keep, drop };
+
+/// The graph that computes nodes `outputs` from nodes `parameters`, whatever made those.
+constexpr graph::graph extract(const graph::graph& from, const graph::list<int>& parameters,
+                               const graph::list<int>& outputs, checks what) {
+  graph::list<char> used(from.nodes.size(), 0);
+  for (int o : outputs) used[static_cast<std::size_t>(o)] = 1;
+  graph::list<int> place(from.nodes.size(), -1);
+  graph::graph result;
+  result.mesh = from.mesh;
+  for (int p : parameters)
+    if (place[static_cast<std::size_t>(p)] < 0) place[static_cast<std::size_t>(p)] = result.add_parameter(from.type(p));
+    else result.add_parameter(from.type(p));
+  for (int i = from.size() - 1; i >= 0; --i) {
+    if (place[static_cast<std::size_t>(i)] >= 0) continue;
+    if (what == checks::keep && is(from.at(i).code, graph::op_kind::check)) used[static_cast<std::size_t>(i)] = 1;
+    if (!used[static_cast<std::size_t>(i)]) continue;
+    for (int k = 0; k < from.at(i).operand_count(); ++k) used[static_cast<std::size_t>(from.at(i).operands[k])] = 1;
+  }
+  for (int i = 0; i < from.size(); ++i) {
+    if (!used[static_cast<std::size_t>(i)] || place[static_cast<std::size_t>(i)] >= 0) continue;
+    graph::node n = from.at(i);
+    if (n.code == op::control) take_bodies(from, result, n);
+    for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
+    const bool dropped = what == checks::drop && is(n.code, graph::op_kind::check);
+    place[static_cast<std::size_t>(i)] = dropped ? n.operands[0] : result.add(n);
+  }
+  for (int o : outputs) result.outputs.push_back({place[static_cast<std::size_t>(o)], -1});
+  return result;
+}
+
+/// Whether computing the node once more costs less than keeping it: no product, no reduction, no loop.
+constexpr bool is_cheap(op code) {
+  switch (about(code).kind) {
+    case graph::op_kind::source:
+    case graph::op_kind::elementwise:
+    case graph::op_kind::view:
+    case graph::op_kind::list:
+    case graph::op_kind::check: return code != op::parameter;
+    case graph::op_kind::movement: return code != op::reshard;
+    default: return false;
+  }
+}
+
+/// Differentiates a scan: `joint` is its body with the transpose of the body behind it; values of the former that the
+/// latter uses become stacked results of the one loop and stacked arguments of the other.
+struct scan_gradient {
+  graph::graph& g;
+  int id;
+  graph::control c;
+  graph::list<int> arguments;
+  const graph::list<int>& of_results;
+  graph::list<char> active;  ///< by argument: whether it has a cotangent
+  graph::graph joint{};
+  graph::list<int> forward{};    ///< parameters of the body in `joint`: trip, carries, stacked, captured
+  graph::list<int> made{};       ///< outputs of the body in `joint`
+  graph::list<int> carried{};    ///< parameters of the transpose: cotangents of carries, then sums for captured values
+  graph::list<int> incoming{};   ///< and cotangents of stacked results, with
+  graph::list<int> stacks{};     ///< the nodes of `g` they are slices of
+  graph::list<int> saved{};      ///< nodes of `joint`
+
+  constexpr scan_gradient(graph::graph& graph_in, int node, const graph::list<int>& results,
+                          const graph::list<char>& wanted)
+      : g(graph_in),
+        id(node),
+        c(graph::control_of(graph_in.at(node))),
+        arguments(graph::arguments_of(graph_in, node)),
+        of_results(results),
+        active(wanted) {
+    joint.mesh = g.mesh;
+  }
+
+  constexpr const graph::graph& body() const { return g.bodies[static_cast<std::size_t>(c.body)]; }
+  constexpr std::size_t carries() const { return static_cast<std::size_t>(c.carries); }
+  constexpr std::size_t captured() const { return static_cast<std::size_t>(c.carries + c.stacked); }
+  constexpr int of_result(std::size_t r) const { return r < of_results.size() ? of_results[r] : -1; }
+
+  /// A carry that depends on an active argument through any number of trips is active.
+  constexpr void settle_active() {
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (!is_floating(g.type(arguments[i]).type)) active[i] = 0;
+    for (bool changed = true; changed;) {
+      changed = false;
+      graph::list<int> wrt;
+      for (std::size_t i = 0; i < arguments.size(); ++i)
+        if (active[i]) wrt.push_back(body().parameters[i + 1]);
+      const graph::list<char> depends = depends_on(body(), body().size() - 1, wrt);
+      for (std::size_t j = 0; j < carries(); ++j) {
+        const int out = body().outputs[j].node;
+        if (active[j] || !depends[static_cast<std::size_t>(out)] || !is_floating(body().type(out).type)) continue;
+        active[j] = 1;
+        changed = true;
+      }
+    }
+  }
+
+  /// The body and its transpose; returns the cotangents of the active arguments in one trip.
+  constexpr graph::list<int> differentiate() {
+    forward.push_back(joint.add_parameter(scalar_aval(dtype::i32)));
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      forward.push_back(joint.add_parameter(body().type(body().parameters[i + 1])));
+    const graph::list<int> place = embed(joint, body(), forward);
+    for (const graph::output& o : body().outputs) made.push_back(place[static_cast<std::size_t>(o.node)]);
+    graph::list<seed> seeds;
+    for (std::size_t j = 0; j < carries(); ++j) {
+      if (!active[j]) continue;
+      carried.push_back(joint.add_parameter(joint.type(made[j])));
+      seeds.push_back({made[j], carried.back()});
+    }
+    for (std::size_t r = carries(); r < made.size(); ++r) {
+      if (of_result(r) < 0) continue;
+      incoming.push_back(joint.add_parameter(joint.type(made[r])));
+      stacks.push_back(of_result(r));
+      seeds.push_back({made[r], incoming.back()});
+    }
+    graph::list<int> wrt;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (active[i]) wrt.push_back(forward[i + 1]);
+    return gradients(joint, seeds, wrt);
+  }
+
+  /// Nodes of `joint` that the forward trips can compute.
+  constexpr graph::list<char> known_nodes() const {
+    graph::list<char> known(joint.nodes.size(), 1);
+    for (int p : carried) known[static_cast<std::size_t>(p)] = 0;
+    for (int p : incoming) known[static_cast<std::size_t>(p)] = 0;
+    for (int i = 0; i < joint.size(); ++i)
+      for (int k = 0; k < joint.at(i).operand_count(); ++k)
+        if (!known[static_cast<std::size_t>(joint.at(i).operands[k])]) known[static_cast<std::size_t>(i)] = 0;
+    return known;
+  }
+
+  /// What is kept of a trip for the transpose: values that it uses, or that cheap ones it uses are made of.
+  constexpr void choose_saved(const graph::list<int>& outputs) {
+    const graph::list<char> known = known_nodes();
+    graph::list<char> seen(joint.nodes.size(), 0);
+    graph::list<int> stack;
+    const auto push = [&](int node) {
+      if (seen[static_cast<std::size_t>(node)]) return;
+      seen[static_cast<std::size_t>(node)] = 1;
+      stack.push_back(node);
+    };
+    for (std::size_t p = 0; p < forward.size(); ++p)
+      if (p == 0 || p > carries()) seen[static_cast<std::size_t>(forward[p])] = 1;
+    for (int o : outputs) push(o);
+    while (!stack.empty()) {
+      const int node = stack.back();
+      stack.pop_back();
+      if (known[static_cast<std::size_t>(node)] && !is_cheap(joint.at(node).code)) saved.push_back(node);
+      else
+        for (int k = 0; k < joint.at(node).operand_count(); ++k) push(joint.at(node).operands[k]);
+    }
+  }
+
+  constexpr int zeros(const aval& type) { return graph::full(&g, type, 0.0).id; }
+
+  /// Cotangents of the loop's arguments.
+  constexpr graph::list<int> run() {
+    settle_active();
+    const std::size_t results_before = body().outputs.size();
+    graph::list<int> in_a_trip = differentiate();
+
+    // Cotangents of captured values are sums over the trips.
+    graph::list<int> outputs;
+    graph::list<int> from_stacked;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (!active[i]) continue;
+      int ct = in_a_trip[next++];
+      if (i >= captured()) {
+        carried.push_back(joint.add_parameter(joint.type(ct)));
+        ct = (value{&joint, carried.back()} + value{&joint, ct}).id;
+      }
+      if (i >= carries() && i < captured()) from_stacked.push_back(ct);
+      else outputs.push_back(ct);
+    }
+    for (int ct : from_stacked) outputs.push_back(ct);
+    choose_saved(outputs);
+
+    graph::list<int> forward_outputs = made;
+    for (int s : saved) forward_outputs.push_back(s);
+    const graph::graph forward_body = extract(joint, forward, forward_outputs, checks::keep);
+
+    graph::control back{graph::control_kind::scan,
+                        static_cast<int>(g.bodies.size()),
+                        c.trips,
+                        static_cast<int>(carried.size()),
+                        static_cast<int>(incoming.size() + saved.size()) + c.stacked,
+                        !c.reverse};
+    graph::list<int> parameters{forward[0]};
+    for (int p : carried) parameters.push_back(p);
+    for (int p : incoming) parameters.push_back(p);
+    for (std::size_t i = carries(); i < captured(); ++i) parameters.push_back(forward[i + 1]);
+    for (int p : saved) parameters.push_back(p);
+    for (std::size_t i = captured(); i < arguments.size(); ++i) parameters.push_back(forward[i + 1]);
+    g.bodies.push_back(extract(joint, parameters, outputs, checks::drop));
+    g.bodies[static_cast<std::size_t>(c.body)] = forward_body;
+
+    graph::list<int> given;
+    for (std::size_t j = 0; j < carries(); ++j)
+      if (active[j]) given.push_back(of_result(j) >= 0 ? of_result(j) : zeros(g.type(arguments[j])));
+    while (given.size() < carried.size()) given.push_back(zeros(joint.type(carried[given.size()])));
+    for (int s : stacks) given.push_back(s);
+    for (std::size_t i = carries(); i < captured(); ++i) given.push_back(arguments[i]);
+    for (std::size_t s = 0; s < saved.size(); ++s)
+      given.push_back(graph::add_result(g, id, static_cast<int>(results_before + s),
+                                        graph::stacked(joint.type(saved[s]), c.trips)));
+    for (std::size_t i = captured(); i < arguments.size(); ++i) given.push_back(arguments[i]);
+    return results_of(back, graph::add_control(g, back, given));
+  }
+
+  /// The results of the backward loop as cotangents of the forward loop's arguments.
+  constexpr graph::list<int> results_of(const graph::control& back, int loop) {
+    graph::list<int> result(arguments.size(), -1);
+    int carry = 0;
+    int stack = back.carries;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (!active[i]) continue;
+      const int number = i >= carries() && i < captured() ? stack++ : carry++;
+      const aval type = graph::result_type(back, g.bodies[static_cast<std::size_t>(back.body)], number);
+      result[i] = graph::add_result(g, loop, number, type);
+    }
+    return result;
+  }
+};
+
+/// The gradient of a branch is a branch: each body computes its values again and then their cotangents.
+constexpr graph::list<int> branch_cotangents(graph::graph& g, int id, const graph::list<int>& of_results,
+                                             const graph::list<char>& wanted) {
+  const graph::control c = graph::control_of(g.at(id));
+  const graph::list<int> arguments = graph::arguments_of(g, id);
+  graph::list<int> given{arguments[0]};
+  for (int ct : of_results)
+    if (ct >= 0) given.push_back(ct);
+  for (std::size_t i = 1; i < arguments.size(); ++i) given.push_back(arguments[i]);
+  const graph::control back{graph::control_kind::branch, static_cast<int>(g.bodies.size())};
+  for (int b = 0; b < 2; ++b) {
+    const graph::graph body = g.bodies[static_cast<std::size_t>(c.body + b)];
+    graph::graph joint;
+    joint.mesh = g.mesh;
+    const int trip = joint.add_parameter(scalar_aval(dtype::i32));
+    graph::list<int> cotangents;
+    for (std::size_t r = 0; r < of_results.size(); ++r)
+      if (of_results[r] >= 0) cotangents.push_back(joint.add_parameter(body.type(body.outputs[r].node)));
+    graph::list<int> forward{trip};
+    for (std::size_t i = 1; i < arguments.size(); ++i) forward.push_back(joint.add_parameter(g.type(arguments[i])));
+    const graph::list<int> place = embed(joint, body, forward);
+    graph::list<seed> seeds;
+    for (std::size_t r = 0; r < of_results.size(); ++r)
+      if (of_results[r] >= 0)
+        seeds.push_back({place[static_cast<std::size_t>(body.outputs[r].node)], cotangents[seeds.size()]});
+    graph::list<int> wrt;
+    for (std::size_t i = 1; i < arguments.size(); ++i)
+      if (wanted[i]) wrt.push_back(forward[i]);
+    for (int ct : gradients(joint, seeds, wrt)) joint.outputs.push_back({ct, -1});
+    g.bodies.push_back(joint);
+  }
+  const int node = graph::add_control(g, back, given);
+  graph::list<int> result(arguments.size(), -1);
+  int next = 0;
+  for (std::size_t i = 1; i < arguments.size(); ++i)
+    if (wanted[i]) {
+      result[i] = graph::add_result(g, node, next, g.type(arguments[i]));
+      ++next;
+    }
+  return result;
+}
+
+/// A while loop does not know how many trips it will make, so nothing can be kept for a gradient.
+inline void while_loop_has_no_gradient() {
+  throw std::logic_error("tessera: while_loop: it has no gradient; use scan or fori_loop with constant bounds");
+}
+
+constexpr graph::list<int> control_cotangents(graph::graph& g, int id, const graph::list<int>& of_results,
+                                              const graph::list<char>& wanted) {
+  switch (graph::control_of(g.at(id)).kind) {
+    case graph::control_kind::scan: return scan_gradient(g, id, of_results, wanted).run();
+    case graph::control_kind::branch: return branch_cotangents(g, id, of_results, wanted);
+    default: while_loop_has_no_gradient();
+  }
+  return {};
+}
+
+}  // namespace tessera::transform
