@@ -55,8 +55,7 @@ constexpr void count(collective_counts& counts, const graph::step& s, std::int64
     case graph::step_kind::all_gather: return add(counts.all_gather, counts.all_gather_bytes);
     case graph::step_kind::reduce_scatter: return add(counts.reduce_scatter, counts.reduce_scatter_bytes);
     case graph::step_kind::all_to_all: return add(counts.all_to_all, counts.all_to_all_bytes);
-    case graph::step_kind::collective_permute:
-      return add(counts.collective_permute, counts.collective_permute_bytes);
+    case graph::step_kind::collective_permute: return add(counts.collective_permute, counts.collective_permute_bytes);
     default: return;
   }
 }

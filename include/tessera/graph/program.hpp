@@ -24,8 +24,8 @@ struct buffer {
   std::int64_t bytes = 0;
   dtype type = dtype::f32;
   axis_set varying = 0;
-  axis_list summed = 0;  ///< axes over which devices of one process have added up their blocks as they made them
-  int loop = -1;         ///< of a window: the number of the loop it moves in,
+  axis_list summed = 0;     ///< axes over which devices of one process have added up their blocks as they made them
+  int loop = -1;            ///< of a window: the number of the loop it moves in,
   std::int64_t stride = 0;  ///< and by how many bytes a trip
 
   constexpr void fields(auto&& field) {
@@ -52,23 +52,23 @@ struct access {
 enum class source_mode : std::uint8_t { repeated, contiguous, strided, count_repeated, count };
 
 // name, how many of its sizes tell what it does (-1: as many as its rank)
-#define TESSERA_STEPS(X)   \
-  X(fused, -1)             \
-  X(dot, 4)                \
-  X(reduce, 4)             \
-  X(softmax, 2)            \
-  X(log_softmax, 2)        \
-  X(softmax_grad, 2)       \
-  X(log_softmax_grad, 2)   \
-  X(check_range, 2)        \
-  X(copy_out, 0)           \
-  X(scan, 1)               \
-  X(while_loop, 0)         \
-  X(branch, 0)             \
-  X(all_reduce, 0)         \
-  X(all_gather, 3)         \
-  X(reduce_scatter, 3)     \
-  X(all_to_all, 5)         \
+#define TESSERA_STEPS(X) \
+  X(fused, -1)           \
+  X(dot, 4)              \
+  X(reduce, 4)           \
+  X(softmax, 2)          \
+  X(log_softmax, 2)      \
+  X(softmax_grad, 2)     \
+  X(log_softmax_grad, 2) \
+  X(check_range, 2)      \
+  X(copy_out, 0)         \
+  X(scan, 1)             \
+  X(while_loop, 0)       \
+  X(branch, 0)           \
+  X(all_reduce, 0)       \
+  X(all_gather, 3)       \
+  X(reduce_scatter, 3)   \
+  X(all_to_all, 5)       \
   X(collective_permute, 0)
 
 enum class step_kind : std::uint8_t {

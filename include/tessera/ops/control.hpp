@@ -164,7 +164,8 @@ template <class M, std::int64_t Trips, bool Reverse, class Call, class Init, cla
 constexpr auto scan_over(Call call, const Init& init, const Xs& xs) {
   using carry = body_form<Init, M>;
   using slices = typename map_tree<body_form<Xs, M>, slice_leaf>::type;
-  using result = decltype(call(std::declval<expr<scalar_aval(dtype::i32), M>>(), std::declval<carry>(), std::declval<slices>()));
+  using result =
+      decltype(call(std::declval<expr<scalar_aval(dtype::i32), M>>(), std::declval<carry>(), std::declval<slices>()));
   if constexpr (Poison<result>) {
     return nothing_scanned();
   } else if constexpr (!requires(result r) { r.first, r.second; }) {
@@ -173,7 +174,8 @@ constexpr auto scan_over(Call call, const Init& init, const Xs& xs) {
   } else {
     using made = std::remove_cvref_t<decltype(std::declval<result>().first)>;
     using output = std::remove_cvref_t<decltype(std::declval<result>().second)>;
-    using joined = typename join_meshes<M, typename mesh_of_tree<made>::type, typename mesh_of_tree<output>::type>::type;
+    using joined =
+        typename join_meshes<M, typename mesh_of_tree<made>::type, typename mesh_of_tree<output>::type>::type;
     if constexpr (has_poison<made> || has_poison<output>) {
       return nothing_scanned();
     } else if constexpr (!is_plain<output>) {
@@ -199,7 +201,8 @@ constexpr auto scan_over(Call call, const Init& init, const Xs& xs) {
       traced.put_out(out.first);
       traced.put_out(out.second);
       traced.close();
-      graph::control c{graph::control_kind::scan, 0, Trips, carries, static_cast<int>(arguments.size()) - carries, Reverse};
+      graph::control c{
+          graph::control_kind::scan, 0, Trips, carries, static_cast<int>(arguments.size()) - carries, Reverse};
       open_body* const bodies[] = {&traced};
       const auto body = static_cast<int>(here.bodies.size());
       const int node = finish(here, c, arguments, bodies);
@@ -290,8 +293,7 @@ template <class M, class Predicate, class OnTrue, class OnFalse, class... Operan
 constexpr auto branch_over(const Predicate& predicate, OnTrue on_true, OnFalse on_false, const Operands&... operands) {
   using first = std::remove_cvref_t<decltype(on_true(operands...))>;
   using second = std::remove_cvref_t<decltype(on_false(operands...))>;
-  using joined =
-      typename join_meshes<M, typename mesh_of_tree<first>::type, typename mesh_of_tree<second>::type>::type;
+  using joined = typename join_meshes<M, typename mesh_of_tree<first>::type, typename mesh_of_tree<second>::type>::type;
   if constexpr (has_poison<first> || has_poison<second>) {
     return poison{};
   } else if constexpr (!std::same_as<joined, M>) {

@@ -59,8 +59,8 @@ struct over {
   template <class T>
   struct leaf : std::type_identity<T> {};
   template <class T>
-  requires(Expr<T> || Variable<T>) struct leaf<T>
-      : std::type_identity<expr<operand_on<T, M, dtype::f32>().result, M>> {};
+  requires(Expr<T> || Variable<T>) struct leaf<T> : std::type_identity<expr<operand_on<T, M, dtype::f32>().result, M>> {
+  };
   template <Number T>
   struct leaf<T> : std::type_identity<expr<scalar_aval(number_element<T>()), M>> {};
 };
@@ -81,14 +81,16 @@ template <class T, class F>
 constexpr bool any_leaf(F f) {
   bool found = false;
   std::remove_cvref_t<T> tree{};
-  for_each_leaf(tree, [&](auto& leaf) { found = found || f(std::type_identity<std::remove_cvref_t<decltype(leaf)>>{}); });
+  for_each_leaf(tree,
+                [&](auto& leaf) { found = found || f(std::type_identity<std::remove_cvref_t<decltype(leaf)>>{}); });
   return found;
 }
 template <class T>
 inline constexpr bool has_poison = any_leaf<T>([]<class Leaf>(std::type_identity<Leaf>) { return Poison<Leaf>; });
 template <class T>
-inline constexpr bool has_array =
-    any_leaf<T>([]<class Leaf>(std::type_identity<Leaf>) { return Expr<Leaf> || Variable<Leaf>; });
+inline constexpr bool has_array = any_leaf<T>([]<class Leaf>(std::type_identity<Leaf>) {
+  return Expr<Leaf> || Variable<Leaf>;
+});
 
 /// Whether a tree is made of arrays, numbers and nothing else.
 template <class T>

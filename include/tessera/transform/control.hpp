@@ -153,8 +153,8 @@ struct control_lowering {
     const int birth = lives.born[static_cast<std::size_t>(made)];
     const int last_read = lives.dies[static_cast<std::size_t>(carry)];
     const bool temporary_here = out.buffers[static_cast<std::size_t>(made)].where == graph::space::temporary;
-    const bool free =
-        last_read < birth || (last_read == birth && reads_in_place(out, out.steps[static_cast<std::size_t>(birth)], carry));
+    const bool free = last_read < birth ||
+                      (last_read == birth && reads_in_place(out, out.steps[static_cast<std::size_t>(birth)], carry));
     if (free && temporary_here && birth > static_cast<int>(at)) {
       graph::buffer& b = out.buffers[static_cast<std::size_t>(made)];
       b.where = graph::space::window;
@@ -192,7 +192,8 @@ struct control_lowering {
     graph::list<int> targets(results.size(), -1);
     lower_body(first_body(), targets);
     carry_all_on(targets);
-    step().sizes[graph::second_steps] = static_cast<std::int64_t>(out.steps.size() - at - 1) - step().sizes[graph::first_steps];
+    step().sizes[graph::second_steps] =
+        static_cast<std::int64_t>(out.steps.size() - at - 1) - step().sizes[graph::first_steps];
     close();
   }
 

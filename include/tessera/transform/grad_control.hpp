@@ -4,59 +4,12 @@
 #pragma once
 
 #include <tessera/graph/control.hpp>
+#include <tessera/transform/bodies.hpp>
 #include <tessera/transform/grad.hpp>
-#include <tessera/transform/simplify.hpp>
 
 #include <stdexcept>
 
 namespace tessera::transform {
-
-/// Copies the nodes of `from` into `into`, its parameters being the nodes `parameters` there; returns where each went.
-constexpr graph::list<int> embed(graph::graph& into, const graph::graph& from, const graph::list<int>& parameters) {
-  graph::list<int> place(from.nodes.size(), -1);
-  for (std::size_t p = 0; p < parameters.size(); ++p)
-    place[static_cast<std::size_t>(from.parameters[p])] = parameters[p];
-  for (int i = 0; i < from.size(); ++i) {
-    graph::node n = from.at(i);
-    if (n.code == op::parameter) continue;
-    if (n.code == op::control) take_bodies(from, into, n);
-    for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
-    place[static_cast<std::size_t>(i)] = into.add(n);
-  }
-  return place;
-}
-
-/// What happens to checks of values when part of a graph is taken out: they are run again, or were run before.
-enum class checks : std::uint8_t { keep, drop };
-
-/// The graph that computes nodes `outputs` from nodes `parameters`, whatever made those.
-constexpr graph::graph extract(const graph::graph& from, const graph::list<int>& parameters,
-                               const graph::list<int>& outputs, checks what) {
-  graph::list<char> used(from.nodes.size(), 0);
-  for (int o : outputs) used[static_cast<std::size_t>(o)] = 1;
-  graph::list<int> place(from.nodes.size(), -1);
-  graph::graph result;
-  result.mesh = from.mesh;
-  for (int p : parameters)
-    if (place[static_cast<std::size_t>(p)] < 0) place[static_cast<std::size_t>(p)] = result.add_parameter(from.type(p));
-    else result.add_parameter(from.type(p));
-  for (int i = from.size() - 1; i >= 0; --i) {
-    if (place[static_cast<std::size_t>(i)] >= 0) continue;
-    if (what == checks::keep && is(from.at(i).code, graph::op_kind::check)) used[static_cast<std::size_t>(i)] = 1;
-    if (!used[static_cast<std::size_t>(i)]) continue;
-    for (int k = 0; k < from.at(i).operand_count(); ++k) used[static_cast<std::size_t>(from.at(i).operands[k])] = 1;
-  }
-  for (int i = 0; i < from.size(); ++i) {
-    if (!used[static_cast<std::size_t>(i)] || place[static_cast<std::size_t>(i)] >= 0) continue;
-    graph::node n = from.at(i);
-    if (n.code == op::control) take_bodies(from, result, n);
-    for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
-    const bool dropped = what == checks::drop && is(n.code, graph::op_kind::check);
-    place[static_cast<std::size_t>(i)] = dropped ? n.operands[0] : result.add(n);
-  }
-  for (int o : outputs) result.outputs.push_back({place[static_cast<std::size_t>(o)], -1});
-  return result;
-}
 
 /// Whether computing the node once more costs less than keeping it: no product, no reduction, no loop.
 constexpr bool is_cheap(op code) {
@@ -81,12 +34,12 @@ struct scan_gradient {
   const graph::list<int>& of_results;
   graph::list<char> active;  ///< by argument: whether it has a cotangent
   graph::graph joint{};
-  graph::list<int> forward{};    ///< parameters of the body in `joint`: trip, carries, stacked, captured
-  graph::list<int> made{};       ///< outputs of the body in `joint`
-  graph::list<int> carried{};    ///< parameters of the transpose: cotangents of carries, then sums for captured values
-  graph::list<int> incoming{};   ///< and cotangents of stacked results, with
-  graph::list<int> stacks{};     ///< the nodes of `g` they are slices of
-  graph::list<int> saved{};      ///< nodes of `joint`
+  graph::list<int> forward{};   ///< parameters of the body in `joint`: trip, carries, stacked, captured
+  graph::list<int> made{};      ///< outputs of the body in `joint`
+  graph::list<int> carried{};   ///< parameters of the transpose: cotangents of carries, then sums for captured values
+  graph::list<int> incoming{};  ///< and cotangents of stacked results, with
+  graph::list<int> stacks{};    ///< the nodes of `g` they are slices of
+  graph::list<int> saved{};     ///< nodes of `joint`
 
   constexpr scan_gradient(graph::graph& graph_in, int node, const graph::list<int>& results,
                           const graph::list<char>& wanted)

@@ -17,7 +17,8 @@ constexpr void place_results(const graph::graph& g, graph::program& p, const gra
   const lifetimes lives(p);
   int last_check = -1;
   for (std::size_t i = 0; i < p.steps.size(); ++i)
-    if (p.steps[i].kind == graph::step_kind::check_range) last_check = std::max(last_check, lives.end_of_loops(static_cast<int>(i)));
+    if (p.steps[i].kind == graph::step_kind::check_range)
+      last_check = std::max(last_check, lives.end_of_loops(static_cast<int>(i)));
   graph::list<graph::step> copies;
   for (std::size_t o = 0; o < g.outputs.size(); ++o) {
     const int made = buffer_of[static_cast<std::size_t>(g.outputs[o].node)];

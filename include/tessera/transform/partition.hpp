@@ -185,7 +185,10 @@ struct partitioner : form_moves {
       case graph::op_kind::list: remember(id, {n.type}); return;
       case graph::op_kind::control: remember(id, control(id)); return;
       case graph::op_kind::result:
-        remember(id, copy_node(n, {forms[static_cast<std::size_t>(first_form[static_cast<std::size_t>(n.operands[0])])].local}, n.type));
+        remember(
+            id,
+            copy_node(n, {forms[static_cast<std::size_t>(first_form[static_cast<std::size_t>(n.operands[0])])].local},
+                      n.type));
         return;
       case graph::op_kind::source:
         if (n.code == op::parameter) result.parameters.push_back(result.size());

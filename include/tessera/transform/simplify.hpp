@@ -2,11 +2,10 @@
 // Graph to smaller graph: equal nodes become one, identities and unused nodes vanish.
 #pragma once
 
-#include <tessera/graph/control.hpp>
 #include <tessera/graph/graph.hpp>
+#include <tessera/transform/bodies.hpp>
 
 #include <bit>
-#include <utility>
 
 namespace tessera::transform {
 
@@ -82,24 +81,6 @@ constexpr void skip_inner_reshape(const graph::graph& g, graph::node& n) {
   if (n.code == op::reshape && g.at(n.operands[0]).code == op::reshape) n.operands[0] = g.at(n.operands[0]).operands[0];
 }
 
-/// Whether a graph, or one of its bodies, checks something.
-constexpr bool checks_something(const graph::graph& g) {
-  for (const graph::node& n : g.nodes)
-    if (is(n.code, graph::op_kind::check)) return true;
-  for (const graph::graph& body : g.bodies)
-    if (checks_something(body)) return true;
-  return false;
-}
-
-/// Whether a body of control node `n` checks something.
-constexpr bool checks_inside(const graph::graph& g, const graph::node& n) {
-  if (n.code != op::control) return false;
-  const graph::control c = graph::control_of(n);
-  for (int b = 0; b < c.bodies(); ++b)
-    if (checks_something(g.bodies[static_cast<std::size_t>(c.body + b)])) return true;
-  return false;
-}
-
 /// Which nodes an output, or a check, depends on.
 constexpr graph::list<char> used_nodes(const graph::graph& g) {
   graph::list<char> used(g.nodes.size(), 0);
@@ -111,13 +92,6 @@ constexpr graph::list<char> used_nodes(const graph::graph& g) {
     for (int k = 0; k < g.at(i).operand_count(); ++k) used[static_cast<std::size_t>(g.at(i).operands[k])] = 1;
   }
   return used;
-}
-
-/// Copies the bodies of a control node from `from` and makes the node name the copies.
-constexpr void take_bodies(const graph::graph& from, graph::graph& to, graph::node& n) {
-  const graph::control c = graph::control_of(n);
-  n.attribute[0] = to.bodies.size();
-  for (int b = 0; b < c.bodies(); ++b) to.bodies.push_back(from.bodies[static_cast<std::size_t>(c.body + b)]);
 }
 
 /// Dead code elimination: what neither an output nor a check needs is dropped. Parameters stay.
@@ -170,9 +144,10 @@ constexpr graph::graph merge_equal(const graph::graph& g) {
   return result;
 }
 
-/// Both, dead code first so that it is not looked at; in bodies too.
+/// Both, dead code first so that it is not looked at; in bodies too, once what they need not compute is gone.
 constexpr graph::graph simplify(const graph::graph& g) {
   graph::graph result = eliminate_dead(merge_equal(eliminate_dead(g)));
+  if (!result.bodies.empty()) result = eliminate_dead(prune_control(result));
   for (graph::graph& body : result.bodies) body = simplify(body);
   return result;
 }

@@ -166,7 +166,9 @@ struct traced {
       call(h);
     } else {
       const auto result = call(h);
-      for_each_result(result, [&](const auto& e) { g.outputs.push_back({g.import_node(e.handle.owner, e.handle.id), -1}); });
+      for_each_result(result, [&](const auto& e) {
+        g.outputs.push_back({g.import_node(e.handle.owner, e.handle.id), -1});
+      });
     }
     int next = 0;
     std::apply([&](const auto&... each) { (collect_changes(g, each, next), ...); }, h);
