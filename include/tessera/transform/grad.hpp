@@ -374,3 +374,5 @@ constexpr graph::list<int> gradients(graph::graph& g, int loss, std::span<const 
 }
 
 }  // namespace tessera::transform
+
+#include <tessera/transform/grad_control.hpp>  // defines control_cotangents, which needs all of this

@@ -4,7 +4,7 @@
 
 #include <tessera/graph/visit.hpp>
 #include <tessera/nn/variable.hpp>
-#include <tessera/transform/grad_control.hpp>
+#include <tessera/transform/grad.hpp>
 
 #include <utility>
 
