@@ -52,15 +52,27 @@ struct lowering {
   static constexpr analysis::printed_text<text_size> printed = analysis::print<text_size>(program(), mesh_type::value);
 };
 
+/// Of a step whose result has been asked for.
+template <class Result, const auto& F, class... Args>
+using lowering_of = std::conditional_t<transform::traced<F, Args...>::refused, refused_lowering,
+                                       lowering<transform::traced<F, Args...>>>;
+
 }  // namespace analysis
 
 /// `lowered<step, decltype(model), decltype(optimizer), decltype(x)>`: everything is a constant and comes from the list of
 /// steps that the executor walks. Figures are those of one device of the mesh. Of a step in which an error was reported
 /// nothing is known. Source: jax.stages.Lowered, Compiled.
 template <const auto& F, class... Args>
-struct lowered
-    : std::conditional_t<transform::traced<F, std::remove_reference_t<Args>...>::refused, analysis::refused_lowering,
-                         analysis::lowering<transform::traced<F, std::remove_reference_t<Args>...>>> {
+struct lowered : analysis::refused_lowering {
+  using traced = transform::traced<F, std::remove_reference_t<Args>...>;
+};
+template <const auto& F, class... Args>
+requires(transform::arguments_fit<std::remove_reference_t<Args>...>()) struct lowered<F, Args...>
+    : analysis::lowering_of<
+          decltype(F(
+              std::declval<transform::argument_of_step<
+                  std::remove_reference_t<Args>, transform::program_mesh<std::remove_reference_t<Args>...>>>()...)),
+          F, std::remove_reference_t<Args>...> {
   using traced = transform::traced<F, std::remove_reference_t<Args>...>;
 };
 

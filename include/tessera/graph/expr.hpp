@@ -37,7 +37,7 @@ template <class T>
 concept Expr = is_expr<std::remove_cvref_t<T>>;
 
 template <class T>
-concept Poison = std::same_as<std::remove_cvref_t<T>, poison>;
+concept Poison = is_poison<std::remove_cvref_t<T>>;
 
 /// A module's variable: dtype, shape and spec are known, its mesh is the one it meets.
 template <class T>

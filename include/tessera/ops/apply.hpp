@@ -136,38 +136,65 @@ constexpr graph::value operand_value(graph::graph* owner, const X& x, dtype peer
   }
 }
 
-/// Checks first, reports one failure only, then writes: `write(graph, operand values, result type) -> value`.
-template <text Name, auto Rule, class Write, class... Xs>
-constexpr auto apply(Write write, const Xs&... xs) {
-  if constexpr ((Poison<Xs> || ...)) {
-    return poison{};
-  } else if constexpr (!one_mesh<Xs...>()) {
-    diagnose(report<message::mesh_mismatch, [] {
-      text_buffer out;
-      out << Name.view() << " of ";
-      write_operands<common_mesh<Xs...>, Xs...>(out);
-      ((out << ", mesh ", write_mesh(out, mesh_of<Xs>::type::value)), ...);
-      return out;
-    }>);
-    return poison{};
-  } else {
-    using M = common_mesh<Xs...>;
-    constexpr ruling ruled = rule_on<Rule, M, Xs...>();
-    if constexpr (!ruled.ok()) {
-      diagnose(report<ruled.failure, [] { return details<Name, Rule, M, Xs...>(); }>);
-      return poison{};
-    } else {
-      constexpr dtype peer = peer_element<Xs...>();
-      graph::graph* owner = owner_of(xs...);
-      if (owner == nullptr)
-        throw value_error("tessera: a traced operation was called outside jit; call it inside a step function");
-      owner = &owner->active();
-      const std::array<graph::value, sizeof...(Xs)> operands{operand_value(owner, xs, peer)...};
-      const aval type = rebind(ruled.result, M::value, owner->mesh);
-      const graph::value result = write(operands, type);
-      return expr<ruled.result, M>{{owner, result.id}};
-    }
+/// What is wrong with operands of a rule, most basic first.
+template <auto Rule, class... Xs>
+inline constexpr message fault = [] {
+  if constexpr (!one_mesh<Xs...>()) return message::mesh_mismatch;
+  else return rule_on<Rule, common_mesh<Xs...>, Xs...>().failure;
+}();
+
+/// `add of float32[8@x] and float32[8], mesh x=2, mesh x=4`, or what details() says.
+template <text Name, auto Rule, class... Xs>
+constexpr text_buffer fault_details() {
+  using M = common_mesh<Xs...>;
+  if constexpr (one_mesh<Xs...>()) return details<Name, Rule, M, Xs...>();
+  text_buffer out;
+  out << Name.view() << " of ";
+  write_operands<M, Xs...>(out);
+  ((out << ", mesh ", write_mesh(out, mesh_of<Xs>::type::value)), ...);
+  return out;
+}
+
+/// The types that operands of a rule give: an array's, a poison where an operand is one, or the refusal.
+template <text Name, auto Rule, class... Xs>
+struct application {
+  using M = common_mesh<Xs...>;
+  static constexpr message failure = fault<Rule, Xs...>;
+
+  static constexpr auto deduce() {
+    if constexpr (failure == message::none) return std::type_identity<expr<rule_on<Rule, M, Xs...>().result, M>>{};
+    else return std::type_identity<refusal<failure, &fault_details<Name, Rule, Xs...>>>{};
   }
+  using type = typename decltype(deduce())::type;
+};
+template <text Name, auto Rule, class... Xs>
+requires(Poison<Xs> || ...) struct application<Name, Rule, Xs...> : std::type_identity<poison> {
+};
+
+template <text Name, auto Rule, class... Xs>
+using result_of = typename application<Name, Rule, Xs...>::type;
+
+/// Checks first, then writes: `write(graph, operand values, result type) -> value`. Where the rule refuses, the declared
+/// result says the sentence, at the call; it is a poison, as is the result of an operation on a poison.
+template <text Name, auto Rule, class Write, class... Xs>
+requires(!Poison<result_of<Name, Rule, Xs...>>) constexpr auto apply(Write write, const Xs&... xs) {
+  using result = result_of<Name, Rule, Xs...>;
+  constexpr dtype peer = peer_element<Xs...>();
+  graph::graph* owner = owner_of(xs...);
+  if (owner == nullptr)
+    throw value_error("tessera: a traced operation was called outside jit; call it inside a step function");
+  owner = &owner->active();
+  const std::array<graph::value, sizeof...(Xs)> operands{operand_value(owner, xs, peer)...};
+  return result{{owner, write(operands, rebind(result::type, result::mesh_type::value, owner->mesh)).id}};
+}
+template <text Name, auto Rule, class Write, class... Xs>
+requires(Poison<Xs> || ...) constexpr poison apply(Write, const Xs&...) { return {}; }
+
+/// Not constexpr: such a function would be instantiated, and its result named, before the call is.
+template <text Name, auto Rule, class Write, class... Xs>
+requires(!(Poison<Xs> || ...) &&
+         Poison<result_of<Name, Rule, Xs...>>) result_of<Name, Rule, Xs...> apply(Write, const Xs&...) {
+  return {};
 }
 
 /// The write step of an operation whose node needs nothing but its operands, padded to the rank of the result.

@@ -213,8 +213,8 @@ struct refused_tensor {
   double item() const { return 0; }
   std::vector<double> to_vector() const { return {}; }
 };
-template <class Mesh>
-struct runtime_form<poison, Mesh> {
+template <Poison Refused, class Mesh>
+struct runtime_form<Refused, Mesh> {
   static refused_tensor make(const std::vector<storage_ptr>&, std::size_t&) { return {}; }
 };
 
@@ -265,6 +265,11 @@ auto call(Args&... args) {
 /// value_error. Source: jax.jit with donated state.
 template <const auto& F, class... Args>
 auto jit(Args&&... args) {
+  if constexpr (transform::arguments_fit<std::remove_reference_t<Args>...>()) {
+    using mesh_type = transform::program_mesh<std::remove_reference_t<Args>...>;
+    [[maybe_unused]] constexpr decltype(F(
+        std::declval<transform::argument_of_step<std::remove_reference_t<Args>, mesh_type>>()...))* result = nullptr;
+  }
   using program = lowered<F, std::remove_reference_t<Args>...>;
   if constexpr (program::traced::refused) return runtime::refused_call<program>();
   else return runtime::call<program>(args...);

@@ -44,6 +44,11 @@ struct traced_argument<Arg, Mesh> : std::type_identity<expr<scalar_aval(dtype_of
 template <Stateful Arg, class Mesh>
 struct traced_argument<Arg, Mesh> : std::type_identity<std::remove_const_t<Arg>> {};
 
+/// What a step function is called with for an argument; const ones are only read.
+template <class Arg, class Mesh>
+using argument_of_step = std::conditional_t<std::is_const_v<Arg>, const typename traced_argument<Arg, Mesh>::type,
+                                            typename traced_argument<Arg, Mesh>::type>&;
+
 /// What may be passed to a step; a poisoned argument is one that was reported before.
 template <class Arg>
 concept Traceable = Tensor<Arg> || Number<Arg> || Stateful<Arg> || Poison<Arg>;
@@ -136,23 +141,19 @@ constexpr void collect_changes(graph::graph& g, const Handle& handle, int& next)
 }
 
 /// Step function F applied to arguments of types Args (tensors, bound modules, optimizers, numbers; const ones are only
-/// read). It is refused if an error was reported on the way to its result; then it is not run.
+/// read). It is refused if an error was reported on the way to its result; then it is not run. Who asks for the
+/// type of F's result before makes what a compiler says of an error in F shorter.
 template <const auto& F, class... Args>
 struct traced {
   using mesh_type = program_mesh<Args...>;
+  using handles = std::tuple<typename traced_argument<Args, mesh_type>::type...>;
 
-  template <class Arg>
-  using handle_type = typename traced_argument<Arg, mesh_type>::type;
-  template <class Arg>
-  using argument_type = std::conditional_t<std::is_const_v<Arg>, const handle_type<Arg>, handle_type<Arg>>&;
-  using handles = std::tuple<handle_type<Args>...>;
-
-  using result_type = decltype(F(std::declval<argument_type<Args>>()...));
+  using result_type = decltype(F(std::declval<argument_of_step<Args, mesh_type>>()...));
   static constexpr bool refused = result_refused<std::remove_cvref_t<result_type>>();
 
   static constexpr decltype(auto) call(handles& h) {
     return [&]<std::size_t... I>(std::index_sequence<I...>)->decltype(auto) {
-      return F(static_cast<argument_type<Args>>(std::get<I>(h))...);
+      return F(static_cast<argument_of_step<Args, mesh_type>>(std::get<I>(h))...);
     }
     (std::index_sequence_for<Args...>{});
   }
