@@ -267,8 +267,9 @@ template <const auto& F, class... Args>
 auto jit(Args&&... args) {
   if constexpr (transform::arguments_fit<std::remove_reference_t<Args>...>()) {
     using mesh_type = transform::program_mesh<std::remove_reference_t<Args>...>;
-    [[maybe_unused]] constexpr decltype(F(
-        std::declval<transform::argument_of_step<std::remove_reference_t<Args>, mesh_type>>()...))* result = nullptr;
+    [[maybe_unused]] constexpr std::type_identity<decltype(F(
+        std::declval<transform::argument_of_step<std::remove_reference_t<Args>, mesh_type>>()...))>
+        result{};
   }
   using program = lowered<F, std::remove_reference_t<Args>...>;
   if constexpr (program::traced::refused) return runtime::refused_call<program>();
