@@ -9,12 +9,16 @@
 #include <tessera/ops/argmax.hpp>
 #include <tessera/ops/control.hpp>
 #include <tessera/ops/convert.hpp>
+#include <tessera/ops/create.hpp>
+#include <tessera/ops/dims.hpp>
 #include <tessera/ops/elementwise.hpp>
+#include <tessera/ops/join.hpp>
 #include <tessera/ops/matmul.hpp>
 #include <tessera/ops/one_hot.hpp>
 #include <tessera/ops/reduce.hpp>
 #include <tessera/ops/reshard.hpp>
 #include <tessera/ops/shape.hpp>
+#include <tessera/ops/slice.hpp>
 #include <tessera/ops/softmax.hpp>
 #include <tessera/ops/statistics.hpp>
 #include <tessera/ops/where.hpp>

@@ -60,6 +60,27 @@
     "tessera: reshape: a merge would move data between devices; reshard first or write out_sharding<P<...>>")          \
   X(broadcast_shape, "tessera: broadcast_to: extents of the operand do not fit the new shape; reshape it first")       \
   X(broadcast_sharding, "tessera: broadcast_to: the operand is sharded otherwise than out_sharding; reshard it first") \
+  X(shape_no_dimension, "tessera: shape: there is no such dimension; count from 0, or from -1 backwards")              \
+  X(shape_dimension_twice, "tessera: shape: a dimension is named twice; name it once")                                 \
+  X(squeeze_extent, "tessera: squeeze: the extent of the dimension is not 1; take a part of it with slice<...>")       \
+  X(layout_sharding,                                                                                                   \
+    "tessera: layout: a sharded dimension would change and its elements move between devices; write "                  \
+    "out_sharding<P<...>> or reshard first")                                                                           \
+  X(slice_entries, "tessera: slice: there are more entries than dimensions; drop the last ones")                       \
+  X(slice_stride, "tessera: slice: a stride is 0; write 1, or -1 to go backwards")                                     \
+  X(slice_index, "tessera: slice: an index is outside its dimension; count from 0, or from -1 backwards")              \
+  X(split_sections, "tessera: split: the extent is not divisible by the number of sections; write the sizes")          \
+  X(split_sizes, "tessera: split: the sizes do not add up to the extent; name all of them")                            \
+  X(pad_entries, "tessera: pad: there are more entries than dimensions; drop the last ones")                           \
+  X(pad_interior, "tessera: pad: interior padding is negative; take a part with slice<...>")                           \
+  X(pad_extent, "tessera: pad: more is cropped than there is; crop less")                                              \
+  X(pad_dtype, "tessera: pad: the fill value has another dtype; convert it with astype<...>")                          \
+  X(pad_scalar, "tessera: pad: the fill value is not a scalar; index one element")                                     \
+  X(concatenate_dtype, "tessera: concatenate: operands have different dtypes; convert one with astype<...>")           \
+  X(concatenate_shape,                                                                                                 \
+    "tessera: concatenate: extents of other dimensions differ; reshape, pad or broadcast_to one operand")              \
+  X(concatenate_sharding, "tessera: concatenate: operands are sharded differently; reshard one operand")               \
+  X(triangle_rank, "tessera: tril: the operand has fewer than 2 dimensions; reshape it to a matrix")                   \
   X(where_predicate, "tessera: where: the predicate is not bool; compare it with something first")                     \
   X(where_dtype, "tessera: where: the two cases have different dtypes; convert one with astype<...>")                  \
   X(where_sharding, "tessera: where: operands of equal shape are sharded differently; reshard one operand")            \

@@ -67,6 +67,9 @@ enum class op_kind : std::uint8_t {
   X(transpose, movement, 1, false)        \
   X(broadcast, movement, 1, false)        \
   X(reshard, movement, 1, false)          \
+  X(empty, source, 0, false)              \
+  X(slice, movement, 1, false)            \
+  X(update_slice, movement, 2, false)     \
   X(dot, contraction, 2, false)           \
   X(reduce_sum, reduction, 1, false)      \
   X(reduce_max, reduction, 1, false)      \

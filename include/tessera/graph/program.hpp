@@ -33,16 +33,17 @@ struct buffer {
   }
 };
 
-/// How a fused step reads or writes a buffer (or counts, if `buffer` is -1): element strides along the step's
-/// dimensions, and the stride from block to block along `slice_axes` where each device reads a block of its own.
+/// How a step reads or writes a buffer (or counts, if `buffer` is -1): the first element, element strides along the
+/// step's dimensions, and the stride from block to block along `slice_axes` where each device reads a block of its own.
 struct access {
   int buffer = -1;
   std::int64_t strides[max_rank]{};
+  std::int64_t offset = 0;
   axis_list slice_axes = 0;
   std::int64_t slice_stride = 0;
 
   constexpr void fields(auto&& field) {
-    field(buffer), field(slice_axes), field(slice_stride);
+    field(buffer), field(offset), field(slice_axes), field(slice_stride);
     for (std::int64_t& s : strides) field(s);
   }
 };
@@ -60,6 +61,7 @@ enum class source_mode : std::uint8_t { repeated, contiguous, strided, count_rep
   X(log_softmax, 2)      \
   X(softmax_grad, 2)     \
   X(log_softmax_grad, 2) \
+  X(update_slice, -1)    \
   X(check_range, 2)      \
   X(copy_out, 0)         \
   X(scan, 1)             \
@@ -100,11 +102,11 @@ constexpr bool is_control(step_kind kind) { return kind >= step_kind::scan && ki
 
 /// One kernel call for every distinct shard, or one collective. `accesses` [first, first + sources) are read, the next
 /// `results` are written. `sizes`, by kind: fused: extents; dot: m, n, k, batch, whether lhs and rhs lie transposed;
-/// reduce: kind, outer, n, inner; rows: rows, columns; check_range: bound, elements, the axes that cut each dimension;
-/// all_reduce: kind; all_gather and reduce_scatter: outer, block, inner, kind; all_to_all: of its operand, outer, first,
-/// middle, second, inner, and whether the first one is split (then the second one is joined); collective_permute: the
-/// axes by which a device finds the place, counted along `axes`, of the one that sends to it; control: see
-/// control_sizes.
+/// reduce: kind, outer, n, inner; rows: rows, columns; update_slice: extents of the piece; check_range: bound, elements,
+/// the axes that cut each dimension; all_reduce: kind; all_gather and reduce_scatter: outer, block, inner, kind;
+/// all_to_all: of its operand, outer, first, middle, second, inner, and whether the first one is split (then the second
+/// one is joined); collective_permute: the axes by which a device finds the place, counted along `axes`, of the one that
+/// sends to it; control: see control_sizes.
 struct step {
   step_kind kind = step_kind::fused;
   int code = -1;  ///< of a fused step: which instruction list

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <tessera/kernels/gemm.hpp>
+#include <tessera/kernels/move.hpp>
 #include <tessera/kernels/reduce.hpp>
 
 namespace tessera::kernels::naive {
@@ -68,6 +69,24 @@ T combine_halves(reduce_kind kind, const T* const* in, std::int64_t i, int first
 template <class T>
 void add_shards(reduce_kind kind, T* out, const T* const* in, int shards, std::int64_t n, bool = false) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = combine_halves(kind, in, i, 0, shards);
+}
+
+/// to[i . to_strides] = from[i . from_strides] for every position i within the extents.
+template <class T>
+void move(const T* from, T* to, const move_problem& p, bool = false) {
+  std::int64_t size = 1;
+  for (int d = 0; d < p.rank; ++d) size *= p.extents[d];
+  for (std::int64_t i = 0; i < size; ++i) {
+    std::int64_t source = 0;
+    std::int64_t target = 0;
+    std::int64_t rest = i;
+    for (int d = p.rank - 1; d >= 0; --d) {
+      source += rest % p.extents[d] * p.from_strides[d];
+      target += rest % p.extents[d] * p.to_strides[d];
+      rest /= p.extents[d];
+    }
+    to[target] = from[source];
+  }
 }
 
 /// The largest of x[0..n), NaN if any is NaN.

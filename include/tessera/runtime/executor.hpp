@@ -8,6 +8,7 @@
 #include <tessera/kernels/fused.hpp>
 #include <tessera/kernels/gemm.hpp>
 #include <tessera/kernels/instances.hpp>
+#include <tessera/kernels/move.hpp>
 #include <tessera/kernels/naive.hpp>
 #include <tessera/kernels/naive_fused.hpp>
 #include <tessera/kernels/parallel.hpp>
@@ -81,6 +82,7 @@ class basic_executor {
     else if constexpr (Kind == step_kind::dot) return &basic_executor::template run_dot<T>;
     else if constexpr (Kind == step_kind::reduce) return &basic_executor::template run_reduce<T>;
     else if constexpr (Kind == step_kind::check_range) return &basic_executor::template run_check<T>;
+    else if constexpr (Kind == step_kind::update_slice) return &basic_executor::template run_update_slice<T>;
     else if constexpr (graph::is_collective(Kind)) return &basic_executor::template run_collective<T>;
     else return &basic_executor::template run_rows<Kind, T>;
   }
@@ -222,16 +224,19 @@ class basic_executor {
     kernels::parallel_for(shards, parallel, [&](std::int64_t i) { f(device(s, i)); });
   }
 
+  /// Where a device starts to read or write, in elements, behind the start of its block.
+  std::int64_t first_element(const graph::access& a, std::int64_t device) const {
+    return a.offset + (a.slice_axes == 0 ? 0 : block_index(device, a.slice_axes, mesh_) * a.slice_stride);
+  }
+
   void prepare_call(const graph::step& s, std::int64_t device, kernels::fused_call& call) const {
     call.rank = s.rank;
     call.extents = s.sizes;
     for (int i = 0; i < s.sources + s.results; ++i) {
       const graph::access& a = program_.accesses[static_cast<std::size_t>(s.first + i)];
       call.strides[i] = a.strides;
-      call.base[i] = 0;
-      if (a.buffer < 0) continue;
-      const std::int64_t skipped = a.slice_axes == 0 ? 0 : block_index(device, a.slice_axes, mesh_) * a.slice_stride;
-      call.data[i] = block(s.first + i, device) + skipped * info(type_of(s.first + i)).size;
+      call.base[i] = first_element(a, device);
+      if (a.buffer >= 0) call.data[i] = block(s.first + i, device) + call.base[i] * info(type_of(s.first + i)).size;
     }
   }
 
@@ -363,6 +368,37 @@ class basic_executor {
   void run_rows(const graph::step& s) {
     const std::int64_t size = s.sizes[0] * s.sizes[1];
     for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) { rows_kernel<Kind, T>(s, d, size > small); });
+  }
+
+  /// The block of an update's result, with the elements of its base.
+  template <class T>
+  T* based_result(const graph::step& s, std::int64_t d) const {
+    const int result = s.first + s.sources;
+    std::byte* to = block(result, d);
+    const std::byte* base = block(s.first, d);
+    const auto& buffer =
+        program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(result)].buffer)];
+    if (to != base) std::memcpy(to, base, static_cast<std::size_t>(buffer.bytes));
+    return reinterpret_cast<T*>(to);
+  }
+
+  template <class T>
+  void run_update_slice(const graph::step& s) {
+    const int piece = s.first + s.sources - 1;
+    const graph::access& from = program_.accesses[static_cast<std::size_t>(piece)];
+    const graph::access& to = program_.accesses[static_cast<std::size_t>(piece + 1)];
+    kernels::move_problem p{s.rank};
+    std::int64_t size = 1;
+    for (int d = 0; d < s.rank; ++d) {
+      size *= p.extents[d] = s.sizes[d];
+      p.from_strides[d] = from.strides[d];
+      p.to_strides[d] = to.strides[d];
+    }
+    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
+      T* target = s.sources > 1 ? based_result<T>(s, d) : reinterpret_cast<T*>(block(piece + 1, d));
+      kernels::move(reinterpret_cast<const T*>(block(piece, d)) + first_element(from, d), target + to.offset, p,
+                    size > small);
+    });
   }
 
   template <class T>

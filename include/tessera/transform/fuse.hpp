@@ -4,13 +4,12 @@
 
 #include <tessera/graph/control.hpp>
 #include <tessera/graph/graph.hpp>
+#include <tessera/transform/reading.hpp>
 
 #include <algorithm>
 #include <stdexcept>
 
 namespace tessera::transform {
-
-using graph::op;
 
 /// A set of nodes that become one step.
 struct unit {
@@ -52,8 +51,8 @@ inline constexpr int max_fused_nodes = 40;
 
 /// Whether the node is computed by the step of someone else, or needs no step.
 constexpr bool runs_nowhere(op code) {
-  return code == op::parameter || code == op::constant || code == op::iota || code == op::reshape ||
-         code == op::broadcast || code == op::transpose || code == op::local_slice || is(code, graph::op_kind::list);
+  return is(code, graph::op_kind::source) || code == op::reshape || is_way_of_reading(code) ||
+         is(code, graph::op_kind::list);
 }
 
 /// The node whose memory holds `id`: views are looked through.
@@ -66,8 +65,7 @@ constexpr int stored_node(const graph::graph& g, int id) {
 constexpr int awaited_node(const graph::graph& g, int id) {
   for (;;) {
     id = stored_node(g, id);
-    const op code = g.at(id).code;
-    if (code != op::broadcast && code != op::transpose && code != op::local_slice) return id;
+    if (!is_way_of_reading(g.at(id).code)) return id;
     id = g.at(id).operands[0];
   }
 }

@@ -4,19 +4,12 @@
 
 #include <tessera/graph/control.hpp>
 #include <tessera/graph/value.hpp>
+#include <tessera/transform/grad_layout.hpp>
 
 #include <numbers>
 #include <span>
 
 namespace tessera::transform {
-
-using graph::op;
-using graph::value;
-
-/// Cotangents of a node's operands, in order; an id of -1 says that no gradient flows.
-struct cotangents {
-  value of[3]{};
-};
 
 /// `ct` summed over what broadcasting repeated, with exactly the type of the operand it belongs to. A broadcast operand
 /// costs an all-reduce over the axes that cut the repeated dimensions, an uncut one zipped with a cut one an
@@ -268,7 +261,7 @@ constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
     case op::log_softmax: return {{graph::write(&g, op::log_softmax_grad, n.type, {id, ct.id})}};
     case op::softmax_grad: return softmax_grad_cotangents(operand(0), operand(1), ct);
     case op::log_softmax_grad: return log_softmax_grad_cotangents(operand(0), operand(1), ct);
-    default: return {};
+    default: return layout_cotangents(g, id, ct);
   }
 }
 

@@ -54,12 +54,23 @@ struct lifetimes {
   }
 };
 
+/// Whether the step writes parts of what its first source holds.
+constexpr bool updates_base(const graph::step& s) { return s.kind == graph::step_kind::update_slice; }
+
+/// Whether there is such a source; without one there is nothing to keep.
+constexpr bool has_base(const graph::step& s) { return s.sources > 1; }
+
 /// Whether step `s` reads `b` only element by element, just where it writes its results, so that a result may take over
 /// the memory.
 constexpr bool reads_in_place(const graph::program& p, const graph::step& s, int b) {
   if (s.kind == graph::step_kind::all_reduce || s.kind == graph::step_kind::softmax ||
       s.kind == graph::step_kind::log_softmax)
     return true;
+  if (updates_base(s)) {
+    for (int a = s.first + 1; a < s.first + s.sources; ++a)
+      if (p.accesses[static_cast<std::size_t>(a)].buffer == b) return false;
+    return has_base(s);
+  }
   if (s.kind != graph::step_kind::fused) return false;
   for (int a = s.first; a < s.first + s.sources; ++a) {
     const graph::access& read = p.accesses[static_cast<std::size_t>(a)];
@@ -69,7 +80,7 @@ constexpr bool reads_in_place(const graph::program& p, const graph::step& s, int
       if (read.strides[d] != stride) return false;
       stride *= s.sizes[d];
     }
-    if (read.slice_axes != 0) return false;
+    if (read.slice_axes != 0 || read.offset != 0) return false;
   }
   return true;
 }

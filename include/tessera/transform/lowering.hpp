@@ -6,6 +6,7 @@
 #include <tessera/transform/fuse.hpp>
 #include <tessera/transform/materialise.hpp>
 #include <tessera/transform/partition.hpp>
+#include <tessera/transform/reading.hpp>
 
 #include <algorithm>
 
@@ -66,54 +67,17 @@ struct lowering {
     }
   }
 
-  /// Row-major strides in elements.
-  static constexpr void row_major(const aval& type, std::int64_t (&strides)[max_rank]) {
-    std::int64_t stride = 1;
-    for (int d = type.rank - 1; d >= 0; --d) {
-      strides[d] = stride;
-      stride *= type.dims[d].extent;
-    }
-  }
-
-  /// How node `id` is read by a kernel over `domain`: through broadcasts, transposes and slices down to memory.
+  /// How node `id` is read by a kernel over `domain`: through ways of reading down to memory, or to positions.
   constexpr graph::access access_of(int id, const aval& domain) {
-    int place[max_rank];
-    for (int d = 0; d < domain.rank; ++d)
-      place[d] = g.type(id).rank > 0 && g.type(id).dims[d].extent == domain.dims[d].extent ? d : -1;
-    graph::access a;
-    for (;; id = g.at(id).operands[0]) {
-      const graph::node& n = g.at(id);
-      if (n.code == op::broadcast) {
-        const aval& from = g.type(n.operands[0]);
-        for (int d = 0; d < domain.rank; ++d) {
-          int found = -1;
-          for (int j = 0; j < from.rank; ++j)
-            if (sharding::dim_at(n.attribute[0], j) == place[d] && from.dims[j].extent == n.type.dims[place[d]].extent)
-              found = j;
-          place[d] = place[d] < 0 ? -1 : found;
-        }
-      } else if (n.code == op::transpose) {
-        for (int d = 0; d < domain.rank; ++d)
-          if (place[d] >= 0) place[d] = sharding::dim_at(n.attribute[0], place[d]);
-      } else if (n.code == op::local_slice) {
-        std::int64_t whole[max_rank]{};
-        row_major(g.type(n.operands[0]), whole);
-        const auto d = static_cast<int>(n.attribute[1]);
-        a.slice_axes = static_cast<axis_list>(n.attribute[0]);
-        a.slice_stride = whole[d] * n.type.dims[d].extent;
-      } else {
-        break;
-      }
-    }
+    reading how(g.type(id), domain);
+    id = read_through(g, id, how);
     std::int64_t strides[max_rank]{};
-    row_major(g.type(id), strides);
-    const bool counts = g.at(id).code == op::iota;
-    for (int d = 0; d < domain.rank; ++d) {
-      if (place[d] < 0) continue;
-      a.strides[d] = counts ? (place[d] == static_cast<int>(g.at(id).attribute[0]) ? 1 : 0) : strides[place[d]];
+    if (g.at(id).code == op::iota) {
+      strides[g.at(id).attribute[0]] = 1;
+      return how.over(strides, -1);
     }
-    a.buffer = counts ? -1 : buffer(id);
-    return a;
+    row_major(g.type(id), strides);
+    return how.over(strides, buffer(id));
   }
 
   /// Drops dimensions of extent 1 and joins neighbours that every access walks through as one.
@@ -222,11 +186,46 @@ struct lowering {
     return static_cast<int>(out.codes.size()) - 1;
   }
 
-  /// Appends a step and counts the bytes it moves on a device.
+  /// Appends a step and counts the bytes it moves on a device: all of each array, or as much as its steps reach.
   constexpr void add_step(graph::step& s) {
+    std::int64_t reached = 1;
+    for (int d = 0; d < s.rank; ++d) reached *= s.sizes[d];
     for (int i = 0; i < s.sources + s.results; ++i)
-      if (const int b = out.accesses[static_cast<std::size_t>(s.first + i)].buffer; b >= 0)
-        s.bytes += out.buffers[static_cast<std::size_t>(b)].bytes;
+      if (const int b = out.accesses[static_cast<std::size_t>(s.first + i)].buffer; b >= 0) {
+        const graph::buffer& array = out.buffers[static_cast<std::size_t>(b)];
+        const bool fused = s.kind == graph::step_kind::fused;
+        s.bytes += fused ? std::min(array.bytes, reached * info(array.type).size) : array.bytes;
+      }
+    out.steps.push_back(s);
+  }
+
+  /// The piece goes to its place in the result. The base comes first among the sources, if it has elements to keep; where
+  /// it lies elsewhere than the result it is copied, see count_copied_bases.
+  constexpr void update_slice_step(int id) {
+    graph::step s;
+    s.kind = graph::step_kind::update_slice;
+    const graph::node& n = g.at(id);
+    const aval& piece = g.type(n.operands[1]);
+    s.varying = n.type.varying;
+    s.first = static_cast<int>(out.accesses.size());
+    s.results = 1;
+    s.sources = 1;
+    if (g.at(n.operands[0]).code != op::empty) {
+      out.accesses.push_back({buffer(n.operands[0])});
+      ++s.sources;
+    }
+    out.accesses.push_back(access_of(n.operands[1], piece));
+    std::int64_t strides[max_rank]{};
+    row_major(n.type, strides);
+    const sharding::slices taken = graph::slices_of(n, piece);
+    graph::access to{buffer(id)};
+    for (int d = 0; d < piece.rank; ++d) {
+      to.strides[d] = strides[d] * taken.of[d].stride;
+      to.offset += strides[d] * taken.of[d].start;
+    }
+    out.accesses.push_back(to);
+    s.rank = collapse(piece, s.sizes, static_cast<std::size_t>(s.first));
+    s.bytes = 2 * piece.bytes();
     out.steps.push_back(s);
   }
 
@@ -385,6 +384,7 @@ struct lowering {
       case op::log_softmax: return rows_step(id, graph::step_kind::log_softmax, 4);
       case op::softmax_grad: return rows_step(id, graph::step_kind::softmax_grad, 4);
       case op::log_softmax_grad: return rows_step(id, graph::step_kind::log_softmax_grad, 3);
+      case op::update_slice: return update_slice_step(id);
       case op::check_range: return check_step(id);
       case op::control: return lower_control(*this, members);
       case op::all_reduce: return all_reduce_step(members);

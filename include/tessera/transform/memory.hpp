@@ -11,6 +11,37 @@
 
 namespace tessera::transform {
 
+/// The step that writes each buffer first, or -1.
+constexpr int maker_of(const graph::program& p, const lifetimes& lives, int b) {
+  const int born = lives.born[static_cast<std::size_t>(b)];
+  if (born < 0) return -1;
+  const graph::step& s = p.steps[static_cast<std::size_t>(born)];
+  for (int a = s.first + s.sources; a < s.first + s.sources + s.results; ++a)
+    if (p.accesses[static_cast<std::size_t>(a)].buffer == b) return born;
+  return -1;
+}
+
+/// A result that is put together by a chain of updates lies in its final place from the first one on, if `free(step)`
+/// says that the place may be written there.
+template <class Free>
+constexpr void place_bases(graph::program& p, const lifetimes& lives, int made, Free free) {
+  for (;;) {
+    const int maker = maker_of(p, lives, made);
+    if (maker < 0) return;
+    const graph::step& s = p.steps[static_cast<std::size_t>(maker)];
+    if (!updates_base(s) || !has_base(s)) return;
+    const int from = p.accesses[static_cast<std::size_t>(s.first)].buffer;
+    const graph::buffer& to = p.buffers[static_cast<std::size_t>(made)];
+    graph::buffer& base = p.buffers[static_cast<std::size_t>(from)];
+    const bool dies = lives.dies[static_cast<std::size_t>(from)] == maker && reads_in_place(p, s, from);
+    const int born = maker_of(p, lives, from);
+    if (base.where != graph::space::temporary || base.varying != to.varying || !dies || born < 0 || !free(born)) return;
+    base.where = to.where;
+    base.place = to.place;
+    made = from;
+  }
+}
+
 /// Results that take over an argument's memory are written there by the step that makes them, if by then nobody else
 /// reads the argument and no check can still fail; otherwise a last step copies them.
 constexpr void place_results(const graph::graph& g, graph::program& p, const graph::list<int>& buffer_of) {
@@ -27,16 +58,20 @@ constexpr void place_results(const graph::graph& g, graph::program& p, const gra
       b.where = graph::space::result;
       b.place = static_cast<std::int64_t>(o);
       p.results[o].buffer = made;
+      place_bases(p, lives, made, [](int) { return true; });
       continue;
     }
     const int argument = p.arguments[static_cast<std::size_t>(g.outputs[o].alias)].buffer;
     const int birth = lives.born[static_cast<std::size_t>(made)];
     const int last_read = lives.dies[static_cast<std::size_t>(argument)];
-    const bool free = last_read < birth ||
-                      (last_read == birth && reads_in_place(p, p.steps[static_cast<std::size_t>(birth)], argument));
-    if (free && birth > last_check) {
+    const auto free_at = [&](int step) {
+      const bool read_there = last_read == step && reads_in_place(p, p.steps[static_cast<std::size_t>(step)], argument);
+      return (last_read < step || read_there) && step > last_check;
+    };
+    if (free_at(birth)) {
       b.where = graph::space::argument;
       b.place = g.outputs[o].alias;
+      place_bases(p, lives, made, free_at);
     } else {
       graph::step s;
       s.kind = graph::step_kind::copy_out;
@@ -132,6 +167,17 @@ constexpr std::int64_t place_temporaries(graph::program& p) {
     if (inheritance::is_temporary(p, static_cast<int>(b)))
       p.buffers[b].place = p.buffers[static_cast<std::size_t>(lines.root[b])].place;
   return total;
+}
+
+/// A base that does not lie where the result of its update goes is copied there first.
+constexpr void count_copied_bases(graph::program& p) {
+  for (graph::step& s : p.steps) {
+    if (!updates_base(s) || !has_base(s)) continue;
+    const auto base = static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer);
+    const auto to = static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first + s.sources)].buffer);
+    const bool in_place = p.buffers[base].where == p.buffers[to].where && p.buffers[base].place == p.buffers[to].place;
+    if (!in_place) s.bytes += 2 * p.buffers[to].bytes;
+  }
 }
 
 }  // namespace tessera::transform

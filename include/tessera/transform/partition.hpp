@@ -82,6 +82,13 @@ struct partitioner : form_moves {
     return copy_node(noted, {request(n.operands[0])}, n.type);
   }
 
+  /// A device counts the whole dimension and takes its part of it.
+  constexpr form positions(const graph::node& n) {
+    aval whole = n.type;
+    whole.dims[n.attribute[0]].axes = 0;
+    return slice_towards(copy_node(n, {}, whole), n.type);
+  }
+
   /// Local reduction; the axes that cut a reduced dimension are pending afterwards.
   constexpr form reduction(const graph::node& n) {
     const aval operand = global.type(n.operands[0]);
@@ -178,6 +185,12 @@ struct partitioner : form_moves {
     return {n.type, combine::sum, graph::add_control(result, c, arguments)};
   }
   static constexpr graph::graph partition_body(const graph::graph& body);
+  /// The node on blocks of its operands cut as they are typed.
+  constexpr form as_typed(const graph::node& n) {
+    int operands[3] = {-1, -1, -1};
+    for (int k = 0; k < n.operand_count(); ++k) operands[k] = request(n.operands[k]);
+    return copy_node(n, {operands[0], operands[1], operands[2]}, n.type);
+  }
 
   constexpr void partition_node(int id) {
     const graph::node n = global.at(id);
@@ -192,7 +205,7 @@ struct partitioner : form_moves {
         return;
       case graph::op_kind::source:
         if (n.code == op::parameter) result.parameters.push_back(result.size());
-        remember(id, copy_node(n, {}, n.type));
+        remember(id, n.code == op::iota ? positions(n) : copy_node(n, {}, n.type));
         return;
       case graph::op_kind::elementwise: remember(id, elementwise(n)); return;
       case graph::op_kind::reduction: remember(id, reduction(n)); return;
@@ -204,7 +217,7 @@ struct partitioner : form_moves {
       case op::broadcast: remember(id, broadcast(n)); return;
       case op::check_range: remember(id, check(n)); return;
       case op::reshard: remember(id, {n.type, combine::sum, request(n.operands[0], n.type)}); return;
-      default: remember(id, copy_node(n, {request(n.operands[0])}, n.type)); return;
+      default: remember(id, as_typed(n)); return;
     }
   }
 };

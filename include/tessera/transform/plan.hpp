@@ -29,6 +29,7 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& lo
   sum_while_multiplying(out);
   place_results(local, out, pass.buffer_of);
   out.temporary_bytes = place_temporaries(out);
+  count_copied_bases(out);
   return out;
 }
 
