@@ -7,11 +7,13 @@
 #include <tessera/core/type_text.hpp>
 #include <tessera/core/units.hpp>
 #include <tessera/ops/argmax.hpp>
+#include <tessera/ops/at.hpp>
 #include <tessera/ops/control.hpp>
 #include <tessera/ops/convert.hpp>
 #include <tessera/ops/create.hpp>
 #include <tessera/ops/dims.hpp>
 #include <tessera/ops/elementwise.hpp>
+#include <tessera/ops/gather.hpp>
 #include <tessera/ops/join.hpp>
 #include <tessera/ops/matmul.hpp>
 #include <tessera/ops/one_hot.hpp>

@@ -59,8 +59,26 @@ def reduction(name):
     return text
 
 
-def creation(case):
-    return call(f"ts::zeros<ts::f32, ts::shape<{numbers(case['params']['shape'])}>, mesh>")(case)
+def creation(name, *more):
+    """Of a case without inputs; an array beside it says which mesh it is."""
+    beside = "array<ts::f32, ts::shape<>, ts::P<>, mesh, 0, 0, 0>{}"
+    return lambda case: call(f"ts::{name}<ts::shape<{numbers(case['params']['shape'])}>{''.join(more)}>", beside)(case)
+
+
+def braces(rows, name):
+    """`ts::range{0, 4}, ts::range{0, 3}`"""
+    return ", ".join(f"ts::{name}{{{numbers(row)}}}" for row in rows)
+
+
+def slices(case):
+    params = case["params"]
+    return call(f"ts::slice<{braces(zip(params['start'], params['limit']), 'range')}>", "a")(case)
+
+
+def split(case):
+    params = case["params"]
+    parts = call(f"ts::split<{params['axis']}, {numbers(params['sizes'])}>", "a")(case)
+    return f"std::get<0>({parts})"
 
 
 def gradient_of_product(case):
@@ -98,6 +116,20 @@ OPERATIONS = {
     "broadcast_in_dim": lambda case: call(f"ts::broadcast_to<{numbers(case['params']['shape'])}>", "a")(case),
     "reshard": lambda case: f"ts::reshard<{spec(case['params']['to'])}>(a)",
     "grad(dot_general)": gradient_of_product,
+    "zeros": creation("zeros"),
+    "iota": creation("iota", ", 0"),
+    "expand_dims": lambda case: call(f"ts::expand_dims<{case['params']['axis']}>", "a")(case),
+    "concatenate": lambda case: call(f"ts::concatenate<{case['params']['dimension']}>", "a", "b")(case),
+    "stack": lambda case: call(f"ts::stack<{case['params']['axis']}>", "a", "b")(case),
+    "split": split,
+    "pad": lambda case: call(f"ts::pad<{braces(case['params']['config'], 'padding')}>", "a", "0")(case),
+    "slice": slices,
+    "index x[0,0]": call("ts::slice<0, 0>", "a"),
+    "index x[0]": call("ts::slice<0>", "a"),
+    "gather x[idx]": call("ts::take<0>", "a", "b"),
+    "x.at[idx].get": lambda case: call("ts::at", "a", "b")(case) + ".get()",
+    "vmap(x[idx])": call("ts::take<1>", "a", "b", "ts::batch_dims<1>"),
+    "scatter x.at[idx].set(u)": lambda case: call("ts::at", "a", "b")(case) + ".set(c)",
     "scan": scan,
     "while_loop": while_loop,
 }
@@ -115,6 +147,17 @@ REFUSED = {
     "rs12": "reshape_merge",
     "rs13": "reshape_merge",
     "rs15": "reshape_merge",
+    "cr11": "spec_too_long",
+    "cr12": "spec_unknown_axis",
+    "cr13": "spec_axis_twice",
+    "cc03": "concatenate_sharding",
+    "cc06": "layout_sharding",
+    "cc09": "layout_sharding",
+    "sl03": "layout_sharding",
+    "sl04": "layout_sharding",
+    "sl05": "layout_sharding",
+    "ga03": "take_indices_sharding",
+    "ga10": "take_dimension_sharding",
     "se03": "where_sharding",
     "se05": "where_sharding",
 }

@@ -81,6 +81,23 @@
     "tessera: concatenate: extents of other dimensions differ; reshape, pad or broadcast_to one operand")              \
   X(concatenate_sharding, "tessera: concatenate: operands are sharded differently; reshard one operand")               \
   X(triangle_rank, "tessera: tril: the operand has fewer than 2 dimensions; reshape it to a matrix")                   \
+  X(take_indices, "tessera: take: the indices are not integers; convert them with astype<i32>")                        \
+  X(take_batch,                                                                                                        \
+    "tessera: take: dimensions that array and indices share differ in extent; reshape or broadcast_to one")            \
+  X(take_empty, "tessera: take: there is nothing along the indexed dimension; index another one")                      \
+  X(take_dimension_sharding,                                                                                           \
+    "tessera: take: the indexed dimension is sharded; write out_sharding<P<...>> or reshard the array")                \
+  X(take_indices_sharding,                                                                                             \
+    "tessera: take: the indices are sharded, and the gradient would be summed over devices; write "                    \
+    "out_sharding<P<...>> or reshard the indices")                                                                     \
+  X(take_batch_sharding,                                                                                               \
+    "tessera: take: array and indices are sharded in ways that do not go together; reshard one of them")               \
+  X(take_wrap, "tessera: take: several indices cannot wrap around together; take one dimension at a time")             \
+  X(scatter_dtype, "tessera: at: the updates have another dtype than the array; convert them with astype<...>")        \
+  X(scatter_shape, "tessera: at: the updates do not have the extents of the chosen elements; reshape or broadcast_to") \
+  X(scatter_sharding,                                                                                                  \
+    "tessera: at: the updates are sharded otherwise than the chosen elements; reshard them or write "                  \
+    "out_sharding<P<...>>")                                                                                            \
   X(where_predicate, "tessera: where: the predicate is not bool; compare it with something first")                     \
   X(where_dtype, "tessera: where: the two cases have different dtypes; convert one with astype<...>")                  \
   X(where_sharding, "tessera: where: operands of equal shape are sharded differently; reshard one operand")            \
@@ -124,7 +141,7 @@
   X(while_condition, "tessera: while_loop: the condition is no bool scalar; compare something first")                  \
   X(cond_predicate, "tessera: cond: the predicate is no bool scalar; compare something first")                         \
   X(cond_results, "tessera: cond: the two functions return different types; convert, reshape or reshard one")          \
-  X(jit_argument,                                                                                                     \
+  X(jit_argument,                                                                                                      \
     "tessera: jit: an argument is no tensor, number, module made by init or optimizer; pass one of these")             \
   X(jit_result, "tessera: jit: a result is no traced value; return arrays, or a tuple of them")
 

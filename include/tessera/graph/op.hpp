@@ -70,6 +70,8 @@ enum class op_kind : std::uint8_t {
   X(empty, source, 0, false)              \
   X(slice, movement, 1, false)            \
   X(update_slice, movement, 2, false)     \
+  X(gather, movement, 2, false)           \
+  X(scatter, movement, 3, false)          \
   X(dot, contraction, 2, false)           \
   X(reduce_sum, reduction, 1, false)      \
   X(reduce_max, reduction, 1, false)      \

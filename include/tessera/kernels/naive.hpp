@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <tessera/kernels/gather.hpp>
 #include <tessera/kernels/gemm.hpp>
 #include <tessera/kernels/move.hpp>
 #include <tessera/kernels/reduce.hpp>
@@ -86,6 +87,35 @@ void move(const T* from, T* to, const move_problem& p, bool = false) {
       rest /= p.extents[d];
     }
     to[target] = from[source];
+  }
+}
+
+/// out[b, o, j, c] = array[b, o, index, c], or 0 where there is no such place.
+template <class T>
+void gather(const gather_problem& p, const T* array, T* out, bool = false) {
+  for (std::int64_t i = 0; i < p.chosen_size(); ++i) {
+    const std::int64_t c = i % p.inner, j = i / p.inner % p.m, block = i / p.inner / p.m;
+    const std::int64_t index = block / p.outer * p.m + j;
+    const std::int64_t at = p.place(p.pointwise ? index * p.inner + c : index);
+    out[i] = at < 0 ? T(0) : array[(block * p.n + at) * p.inner + c];
+  }
+}
+
+/// array[b, o, index, c] is updated by updates[b, o, j, c], one after another.
+template <class T>
+void scatter(const gather_problem& p, T* array, const T* updates, bool = false) {
+  for (std::int64_t i = 0; i < p.chosen_size(); ++i) {
+    const std::int64_t c = i % p.inner, j = i / p.inner % p.m, block = i / p.inner / p.m;
+    const std::int64_t index = block / p.outer * p.m + j;
+    const std::int64_t at = p.place(p.pointwise ? index * p.inner + c : index);
+    if (at < 0) continue;
+    T& old = array[(block * p.n + at) * p.inner + c];
+    switch (p.kind) {
+      case scatter_kind::add: old = combine(reduce_kind::sum, old, updates[i]); break;
+      case scatter_kind::set: old = updates[i]; break;
+      case scatter_kind::max: old = combine(reduce_kind::max, old, updates[i]); break;
+      case scatter_kind::min: old = combine(reduce_kind::min, old, updates[i]); break;
+    }
   }
 }
 

@@ -93,17 +93,17 @@ inline constexpr auto same_type_rule = [](std::span<const aval> x, const mesh_va
 /// is filled where elementwise operations read it. No gradient. Source: jax.numpy.zeros, ones, full.
 template <class Shape, dtype D = dtype::f32>
 constexpr auto full(const ArrayLike auto& x, Number auto number, OutSharding auto... options) {
-  using spec = typename ops::asked_spec<decltype(options)...>::type;
+  using spec = typename ops::spec_among<decltype(options)...>::type;
   return ops::apply<"full", ops::creation_rule<Shape, D, spec>>(ops::write_full(number), x);
 }
 template <class Shape, dtype D = dtype::f32>
 constexpr auto zeros(const ArrayLike auto& x, OutSharding auto... options) {
-  using spec = typename ops::asked_spec<decltype(options)...>::type;
+  using spec = typename ops::spec_among<decltype(options)...>::type;
   return ops::apply<"zeros", ops::creation_rule<Shape, D, spec>>(ops::write_full(0), x);
 }
 template <class Shape, dtype D = dtype::f32>
 constexpr auto ones(const ArrayLike auto& x, OutSharding auto... options) {
-  using spec = typename ops::asked_spec<decltype(options)...>::type;
+  using spec = typename ops::spec_among<decltype(options)...>::type;
   return ops::apply<"ones", ops::creation_rule<Shape, D, spec>>(ops::write_full(1), x);
 }
 
@@ -122,7 +122,7 @@ constexpr auto ones_like(const ArrayLike auto& x) {
 /// jax.lax.broadcasted_iota.
 template <class Shape, int Dimension = 0, dtype D = dtype::i32>
 constexpr auto iota(const ArrayLike auto& x, OutSharding auto... options) {
-  using spec = typename ops::asked_spec<decltype(options)...>::type;
+  using spec = typename ops::spec_among<decltype(options)...>::type;
   return ops::apply<"iota", ops::iota_rule<Shape, Dimension, D, spec>>(
       [](const std::array<graph::value, 1>& v, const aval& type) {
         return ops::positions(v[0].owner, type, sharding::place_of(Dimension, type.rank));
@@ -134,7 +134,7 @@ constexpr auto iota(const ArrayLike auto& x, OutSharding auto... options) {
 /// jax.numpy.arange.
 template <std::int64_t Start, std::int64_t Stop, std::int64_t Step = 1>
 constexpr auto arange(const ArrayLike auto& x, OutSharding auto... options) {
-  using spec = typename ops::asked_spec<decltype(options)...>::type;
+  using spec = typename ops::spec_among<decltype(options)...>::type;
   return ops::apply<"arange", ops::arange_rule<Start, Stop, Step, spec>>(
       [](const std::array<graph::value, 1>& v, const aval& type) {
         const graph::value count = ops::positions(v[0].owner, type, 0);
@@ -151,7 +151,7 @@ constexpr auto arange(const ArrayLike auto& x, OutSharding auto... options) {
 /// `eye<4>(x)`, `eye<4, 6, 1>(x)`: ones on diagonal K, zeros elsewhere; x and cuts as for zeros. Source: jax.numpy.eye.
 template <std::int64_t Rows, std::int64_t Columns = Rows, int K = 0, dtype D = dtype::f32>
 constexpr auto eye(const ArrayLike auto& x, OutSharding auto... options) {
-  using spec = typename ops::asked_spec<decltype(options)...>::type;
+  using spec = typename ops::spec_among<decltype(options)...>::type;
   return ops::apply<"eye", ops::creation_rule<shape<Rows, Columns>, D, spec>>(
       [](const std::array<graph::value, 1>& v, const aval& type) {
         const graph::value diagonal = ops::diagonals(v[0].owner, type);

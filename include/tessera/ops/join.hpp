@@ -85,7 +85,7 @@ struct write_concatenate {
 
 template <text Name, int Axis, bool Stack, class... Arguments>
 constexpr auto join(const Arguments&... arguments) {
-  using spec = typename asked_spec<Arguments...>::type;
+  using spec = typename spec_among<Arguments...>::type;
   return with_operands(
       [](const auto&... xs) {
         return apply<Name, concatenate_rule<Axis, Stack, spec>>(write_concatenate<Axis, Stack>{}, xs...);
@@ -105,7 +105,7 @@ concept JoinArgument = ArrayLike<T> || OutSharding<T>;
 /// of the cotangent where x stands, the sum of the rest to the scalar. Source: jax.lax.pad.
 template <padding... Entries>
 constexpr auto pad(const ArrayLike auto& x, const Operand auto& fill, OutSharding auto... options) {
-  using spec = typename ops::asked_spec<decltype(options)...>::type;
+  using spec = typename ops::spec_among<decltype(options)...>::type;
   return ops::apply<"pad", ops::pad_rule<spec, Entries...>>(ops::write_pad<Entries...>, x, fill);
 }
 template <padding... Entries>

@@ -22,13 +22,13 @@ concept OutSharding = is_out_sharding<std::remove_cvref_t<T>>;
 
 namespace ops {
 
-/// The spec that a call asks for, or void.
+/// The spec that one of a call's arguments asks for, or void.
 template <class... Arguments>
-struct asked_spec : std::type_identity<void> {};
+struct spec_among : std::type_identity<void> {};
 template <class First, class... Rest>
-struct asked_spec<First, Rest...> : asked_spec<Rest...> {};
-template <class Spec>
-struct asked_spec<out_sharding_t<Spec>> : std::type_identity<Spec> {};
+struct spec_among<First, Rest...> : spec_among<Rest...> {};
+template <class Spec, class... Rest>
+struct spec_among<out_sharding_t<Spec>, Rest...> : std::type_identity<Spec> {};
 
 /// Calls f(operands...), without an `out_sharding<...>` at the end.
 template <class F, class... Arguments>

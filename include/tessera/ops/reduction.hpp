@@ -2,7 +2,7 @@
 // How every reduction is made: which dimensions, what stays of them, how the result is cut.
 #pragma once
 
-#include <tessera/ops/apply.hpp>
+#include <tessera/ops/options.hpp>
 
 namespace tessera {
 
@@ -12,21 +12,9 @@ inline constexpr keepdims_t keepdims{};
 
 namespace ops {
 
-template <class T>
-inline constexpr bool is_out_sharding = false;
-template <class Spec>
-inline constexpr bool is_out_sharding<out_sharding_t<Spec>> = true;
-
 /// What reductions take after the array, in any order: keepdims, out_sharding<P<...>>.
 template <class T>
 concept ReduceOption = std::same_as<T, keepdims_t> || is_out_sharding<T>;
-
-template <class... Options>
-struct spec_among : std::type_identity<void> {};
-template <class First, class... Rest>
-struct spec_among<First, Rest...> : spec_among<Rest...> {};
-template <class Spec, class... Rest>
-struct spec_among<out_sharding_t<Spec>, Rest...> : std::type_identity<Spec> {};
 
 /// The dimensions named, or all of them where none is.
 template <int... Dims>

@@ -130,7 +130,7 @@ template <text Name, auto Plan>
 struct slicing {
   template <ArrayLike X, class... Options>
   constexpr auto operator()(const X& x, Options...) const {
-    return apply<Name, slice_rule<Plan, typename asked_spec<Options...>::type>>(write_slice<Plan>, x);
+    return apply<Name, slice_rule<Plan, typename spec_among<Options...>::type>>(write_slice<Plan>, x);
   }
 };
 
@@ -192,7 +192,7 @@ requires(sizeof...(Parts) > 0) constexpr auto split(const ArrayLike auto& x, Out
   };
   using first = decltype(part(std::integral_constant<std::size_t, 0>{}));
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    if constexpr (Poison<first>) return std::tuple{(static_cast<void>(I), poison{})...};
+    if constexpr (Poison<first>) return std::tuple{(static_cast<void>(I), first{})...};
     else return std::tuple{part(std::integral_constant<std::size_t, I>{})...};
   }
   (std::make_index_sequence < ops::split_count<Parts...>() == 0 ? 1 : ops::split_count<Parts...>() > {});

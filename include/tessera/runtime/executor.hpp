@@ -4,8 +4,10 @@
 
 #include <tessera/core/alignment.hpp>
 #include <tessera/core/error.hpp>
+#include <tessera/graph/gather.hpp>
 #include <tessera/graph/program.hpp>
 #include <tessera/kernels/fused.hpp>
+#include <tessera/kernels/gather.hpp>
 #include <tessera/kernels/gemm.hpp>
 #include <tessera/kernels/instances.hpp>
 #include <tessera/kernels/move.hpp>
@@ -83,6 +85,8 @@ class basic_executor {
     else if constexpr (Kind == step_kind::reduce) return &basic_executor::template run_reduce<T>;
     else if constexpr (Kind == step_kind::check_range) return &basic_executor::template run_check<T>;
     else if constexpr (Kind == step_kind::update_slice) return &basic_executor::template run_update_slice<T>;
+    else if constexpr (Kind == step_kind::gather) return &basic_executor::template run_gather<T>;
+    else if constexpr (Kind == step_kind::scatter) return &basic_executor::template run_scatter<T>;
     else if constexpr (graph::is_collective(Kind)) return &basic_executor::template run_collective<T>;
     else return &basic_executor::template run_rows<Kind, T>;
   }
@@ -401,14 +405,49 @@ class basic_executor {
     });
   }
 
+  /// A gather's or scatter's sizes, and a device's indices.
+  kernels::gather_problem choice(const graph::step& s, std::int64_t d) const {
+    graph::node packed;
+    packed.attribute[0] = static_cast<std::uint64_t>(s.sizes[5]);
+    const sharding::indexing how = graph::indexing_of(packed);
+    kernels::gather_problem p{s.sizes[0], s.sizes[1], s.sizes[2], s.sizes[3], s.sizes[4], s.sizes[6]};
+    p.first = s.axes == 0 ? 0 : block_index(d, s.axes, mesh_) * p.n;
+    p.pointwise = how.pointwise, p.mode = how.mode, p.kind = how.kind;
+    p.indices = block(s.first + 1, d);
+    p.has_sign = type_of(s.first + 1) == dtype::i32;
+    return p;
+  }
+
+  template <class T>
+  void run_gather(const graph::step& s) {
+    const std::int64_t size = choice(s, 0).chosen_size();
+    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
+      kernels::gather(choice(s, d), reinterpret_cast<const T*>(block(s.first, d)),
+                      reinterpret_cast<T*>(block(s.first + 2, d)), size > small);
+    });
+  }
+
+  template <class T>
+  void run_scatter(const graph::step& s) {
+    const std::int64_t size = choice(s, 0).chosen_size();
+    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
+      kernels::scatter(choice(s, d), based_result<T>(s, d), reinterpret_cast<const T*>(block(s.first + 2, d)),
+                       size > small);
+    });
+  }
+
   template <class T>
   void run_check(const graph::step& s) {
     for_each_shard(s, false, [&](std::int64_t d) {
       const auto* labels = reinterpret_cast<const T*>(block(s.first, d));
+      const bool from_end = s.sizes[0] < 0;
+      const std::int64_t bound = from_end ? -s.sizes[0] : s.sizes[0];
+      const std::int64_t lowest = from_end && std::is_signed_v<T> ? -bound : 0;
       for (std::int64_t j = 0; j < s.sizes[1]; ++j)
-        if (static_cast<std::int64_t>(labels[j]) < 0 || static_cast<std::int64_t>(labels[j]) >= s.sizes[0])
-          throw index_error("label " + std::to_string(labels[j]) + " at position " + position(s, d, j) +
-                            " is outside [0, " + std::to_string(s.sizes[0]) + ")");
+        if (static_cast<std::int64_t>(labels[j]) < lowest || static_cast<std::int64_t>(labels[j]) >= bound)
+          throw index_error((from_end ? "index " : "label ") + std::to_string(labels[j]) + " at position " +
+                            position(s, d, j) + " is outside [" + std::to_string(lowest) + ", " +
+                            std::to_string(bound) + ")");
     });
   }
 

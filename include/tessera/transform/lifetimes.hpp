@@ -55,7 +55,9 @@ struct lifetimes {
 };
 
 /// Whether the step writes parts of what its first source holds.
-constexpr bool updates_base(const graph::step& s) { return s.kind == graph::step_kind::update_slice; }
+constexpr bool updates_base(const graph::step& s) {
+  return s.kind == graph::step_kind::update_slice || s.kind == graph::step_kind::scatter;
+}
 
 /// Whether there is such a source; without one there is nothing to keep.
 constexpr bool has_base(const graph::step& s) { return s.sources > 1; }

@@ -2,6 +2,7 @@
 // From units of nodes to steps over buffers: instruction lists, kernel sizes, how each array is read.
 #pragma once
 
+#include <tessera/graph/gather.hpp>
 #include <tessera/graph/program.hpp>
 #include <tessera/transform/fuse.hpp>
 #include <tessera/transform/materialise.hpp>
@@ -295,6 +296,28 @@ struct lowering {
     add_step(s);
   }
 
+  constexpr void gather_step(int id, graph::step_kind kind) {
+    graph::step s = plain_step(kind, id);
+    const graph::node& n = g.at(id);
+    const sharding::indexing how = graph::indexing_of(n);
+    const aval& array = g.type(n.operands[0]);
+    const aval& indices = g.type(n.operands[1]);
+    const int batch = how.pointwise ? how.axis : how.batch;
+    s.sizes[0] = s.sizes[1] = s.sizes[3] = s.sizes[4] = 1;
+    for (int d = 0; d < array.rank; ++d)
+      if (d != how.axis) s.sizes[d < batch ? 0 : d < how.axis ? 1 : 4] *= array.dims[d].extent;
+    s.sizes[2] = array.dims[how.axis].extent;
+    for (int d = batch; d < (how.pointwise ? batch + 1 : indices.rank); ++d) s.sizes[3] *= indices.dims[d].extent;
+    s.sizes[5] = static_cast<std::int64_t>(n.attribute[0]);
+    s.sizes[6] = static_cast<std::int64_t>(n.attribute[2]);
+    s.axes = static_cast<axis_list>(n.attribute[1]);
+    const bool gathers = kind == graph::step_kind::gather;
+    const aval& chosen = gathers ? n.type : g.type(n.operands[2]);
+    s.bytes = indices.bytes() + (gathers ? 2 : 3) * chosen.bytes();
+    if (!gathers && how.kind != sharding::scatter_kind::set) s.flops = chosen.size();
+    out.steps.push_back(s);
+  }
+
   constexpr void check_step(int id) {
     graph::step s;
     s.kind = graph::step_kind::check_range;
@@ -384,6 +407,8 @@ struct lowering {
       case op::log_softmax: return rows_step(id, graph::step_kind::log_softmax, 4);
       case op::softmax_grad: return rows_step(id, graph::step_kind::softmax_grad, 4);
       case op::log_softmax_grad: return rows_step(id, graph::step_kind::log_softmax_grad, 3);
+      case op::gather: return gather_step(id, graph::step_kind::gather);
+      case op::scatter: return gather_step(id, graph::step_kind::scatter);
       case op::update_slice: return update_slice_step(id);
       case op::check_range: return check_step(id);
       case op::control: return lower_control(*this, members);

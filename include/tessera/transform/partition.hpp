@@ -4,6 +4,7 @@
 #pragma once
 
 #include <tessera/graph/control.hpp>
+#include <tessera/graph/gather.hpp>
 #include <tessera/graph/graph.hpp>
 #include <tessera/graph/value.hpp>
 #include <tessera/transform/forms.hpp>
@@ -185,6 +186,63 @@ struct partitioner : form_moves {
     return {n.type, combine::sum, graph::add_control(result, c, arguments)};
   }
   static constexpr graph::graph partition_body(const graph::graph& body);
+  /// Chosen dimensions are cut as the indices, the others as the array. A device reads what it has of a cut indexed
+  /// dimension, zeros for the rest: the sum over the devices is pending. Axes cannot do both; then the array is gathered.
+  constexpr form gather(const graph::node& n) {
+    const sharding::indexing how = graph::indexing_of(n);
+    aval array = global.type(n.operands[0]);
+    aval indices = global.type(n.operands[1]);
+    const sharding::gather_dims dims(how, array.rank, indices.rank);
+    axis_set by_indices = 0;
+    for (int d = 0; d < dims.rank; ++d)
+      if (dims.of_indices[d] >= 0) by_indices = static_cast<axis_set>(by_indices | set_of(n.type.dims[d].axes));
+    axis_list parts = array.dims[how.axis].axes;
+    if ((set_of(parts) & by_indices) != 0 || n.type.type == dtype::bool_) parts = 0;
+    aval type = n.type;
+    for (int d = 0; d < dims.rank; ++d) {
+      if ((set_of(type.dims[d].axes) & set_of(parts)) != 0) type.dims[d].axes = 0;
+      if (dims.of_array[d] >= 0) array.dims[dims.of_array[d]].axes = type.dims[d].axes;
+      if (dims.of_indices[d] >= 0) indices.dims[dims.of_indices[d]].axes = type.dims[d].axes;
+    }
+    array.dims[how.axis].axes = parts;
+    type.unreduced = set_of(parts);
+    graph::node local = n;
+    local.attribute[1] = parts;
+    const int from = request(n.operands[0], array);
+    return copy_node(local, {from, request(n.operands[1], indices)}, type);
+  }
+
+  /// Every device writes what falls into its block. Where the updates are cut along chosen dimensions and are added to
+  /// zeros, the devices' sums are added up afterwards; otherwise each needs all updates.
+  constexpr form scatter(const graph::node& n) {
+    const sharding::indexing how = graph::indexing_of(n);
+    aval type = n.type;
+    aval indices = global.type(n.operands[1]);
+    aval updates = global.type(n.operands[2]);
+    const sharding::gather_dims dims(how, type.rank, indices.rank);
+    axis_set by_updates = 0;
+    for (int d = 0; d < dims.rank; ++d)
+      if (dims.chosen(d)) by_updates = static_cast<axis_set>(by_updates | set_of(updates.dims[d].axes));
+    const bool partial =
+        how.kind == sharding::scatter_kind::add && (by_updates & type.cut()) == 0 && is_zeros(n.operands[0]);
+    for (int d = 0; d < dims.rank; ++d) {
+      if (!dims.chosen(d)) updates.dims[d].axes = type.dims[dims.of_array[d]].axes;
+      else if (!partial) updates.dims[d].axes = 0;
+      if (dims.of_indices[d] >= 0) indices.dims[dims.of_indices[d]].axes = updates.dims[d].axes;
+    }
+    if (partial) type.unreduced = by_updates;
+    graph::node local = n;
+    local.attribute[1] = type.dims[how.axis].axes;
+    const int base = request(n.operands[0]);
+    const int at = request(n.operands[1], indices);
+    return copy_node(local, {base, at, request(n.operands[2], updates)}, type);
+  }
+
+  constexpr bool is_zeros(int id) const {
+    while (global.at(id).code == op::broadcast || global.at(id).code == op::reshard) id = global.at(id).operands[0];
+    return global.at(id).code == op::constant && global.at(id).value == 0;
+  }
+
   /// The node on blocks of its operands cut as they are typed.
   constexpr form as_typed(const graph::node& n) {
     int operands[3] = {-1, -1, -1};
@@ -215,6 +273,8 @@ struct partitioner : form_moves {
     }
     switch (n.code) {
       case op::broadcast: remember(id, broadcast(n)); return;
+      case op::gather: remember(id, gather(n)); return;
+      case op::scatter: remember(id, scatter(n)); return;
       case op::check_range: remember(id, check(n)); return;
       case op::reshard: remember(id, {n.type, combine::sum, request(n.operands[0], n.type)}); return;
       default: remember(id, as_typed(n)); return;
