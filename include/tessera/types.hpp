@@ -8,6 +8,7 @@
 #include <tessera/core/units.hpp>
 #include <tessera/ops/argmax.hpp>
 #include <tessera/ops/at.hpp>
+#include <tessera/ops/collectives.hpp>
 #include <tessera/ops/control.hpp>
 #include <tessera/ops/convert.hpp>
 #include <tessera/ops/create.hpp>
@@ -25,3 +26,4 @@
 #include <tessera/ops/statistics.hpp>
 #include <tessera/ops/where.hpp>
 #include <tessera/runtime/tensor.hpp>
+#include <tessera/transform/shard_map.hpp>

@@ -52,10 +52,30 @@ struct lowering {
   static constexpr analysis::printed_text<text_size> printed = analysis::print<text_size>(program(), mesh_type::value);
 };
 
+/// What stands for a program that cannot be made.
+template <bool Refused, class Traced>
+struct program_of : std::type_identity<refused_lowering> {
+  static constexpr bool refused = true;
+};
+template <class Traced>
+struct program_of<false, Traced> {
+  static constexpr message fault = static_cast<message>(lowering<Traced>::trace_words::words[0]);
+  static constexpr bool refused = fault != message::none;
+
+  static constexpr auto choose() {
+    if constexpr (refused) {
+      diagnose(report<fault, no_details<Traced>>);
+      return std::type_identity<refused_lowering>{};
+    } else {
+      return std::type_identity<lowering<Traced>>{};
+    }
+  }
+  using type = typename decltype(choose())::type;
+};
+
 /// Of a step whose result has been asked for.
 template <class Result, const auto& F, class... Args>
-using lowering_of = std::conditional_t<transform::traced<F, Args...>::refused, refused_lowering,
-                                       lowering<transform::traced<F, Args...>>>;
+using lowering_of = program_of<transform::traced<F, Args...>::refused, transform::traced<F, Args...>>;
 
 }  // namespace analysis
 
@@ -65,6 +85,7 @@ using lowering_of = std::conditional_t<transform::traced<F, Args...>::refused, r
 template <const auto& F, class... Args>
 struct lowered : analysis::refused_lowering {
   using traced = transform::traced<F, std::remove_reference_t<Args>...>;
+  static constexpr bool refused = true;
 };
 template <const auto& F, class... Args>
 requires(transform::arguments_fit<std::remove_reference_t<Args>...>()) struct lowered<F, Args...>
@@ -72,8 +93,9 @@ requires(transform::arguments_fit<std::remove_reference_t<Args>...>()) struct lo
           decltype(F(
               std::declval<transform::argument_of_step<
                   std::remove_reference_t<Args>, transform::program_mesh<std::remove_reference_t<Args>...>>>()...)),
-          F, std::remove_reference_t<Args>...> {
+          F, std::remove_reference_t<Args>...>::type {
   using traced = transform::traced<F, std::remove_reference_t<Args>...>;
+  static constexpr bool refused = analysis::program_of<traced::refused, traced>::refused;
 };
 
 }  // namespace tessera

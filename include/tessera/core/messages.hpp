@@ -20,6 +20,7 @@
   X(spec_indivisible,                                                                                                  \
     "tessera: partition_spec: an extent is not divisible by the devices along its axes; use the nearest extent "       \
     "or another axis")                                                                                                 \
+  X(spec_axis_kind, "tessera: partition_spec: an axis is Manual or Auto here and cuts no array; leave it out")         \
   X(elementwise_dtype, "tessera: elementwise: operands have different dtypes; convert one with astype<...>")           \
   X(elementwise_shape, "tessera: elementwise: extents do not broadcast; reshape one operand")                          \
   X(elementwise_sharding, "tessera: elementwise: incompatible shardings for broadcasting; reshard one operand")        \
@@ -125,6 +126,47 @@
   X(cross_entropy_shape,                                                                                               \
     "tessera: softmax_cross_entropy: labels need the shape of the logits without classes; reshape them")               \
   X(cross_entropy_classes, "tessera: softmax_cross_entropy: the logits have no classes; give them a last dimension")   \
+  X(collective_axis, "tessera: collective: the mesh has no axis of this name; name one of its axes")                   \
+  X(collective_axis_twice, "tessera: collective: an axis is named twice; name each once")                              \
+  X(collective_not_manual,                                                                                             \
+    "tessera: collective: the operand does not come from inside a shard_map over this axis; call it in the body, "     \
+    "on what the body was given")                                                                                      \
+  X(collective_states,                                                                                                 \
+    "tessera: collective: the operand is varying over some of the axes only; name these alone or pcast it first")      \
+  X(collective_needs_number, "tessera: collective: the operand is bool; convert it with astype<...>")                  \
+  X(collective_mean_float,                                                                                             \
+    "tessera: collective: the mean of integers is not an integer; convert with astype<f32> first")                     \
+  X(collective_pending,                                                                                                \
+    "tessera: collective: a sum over the axis is pending in the operand; finish it with psum or psum_scatter")         \
+  X(collective_dim, "tessera: collective: there is no such dimension; count from 0, or from -1 backwards")             \
+  X(collective_indivisible,                                                                                            \
+    "tessera: collective: the extent to split is not divisible by the devices along the axes; pad it or choose "       \
+    "another dimension")                                                                                               \
+  X(collective_untiled,                                                                                                \
+    "tessera: collective: the dimension to split is not as long as there are devices; write tiled to cut it in "       \
+    "blocks")                                                                                                          \
+  X(collective_rank, "tessera: collective: the result would have more than 8 dimensions; write tiled")                 \
+  X(pcast_transition,                                                                                                  \
+    "tessera: pcast: there is no cast between these states; casts are invarying to varying or reduced, varying to "    \
+    "unreduced, reduced to varying, for others use all_gather, psum or psum_scatter")                                  \
+  X(pmax_gradient, "tessera: pmax: it has no gradient; put the operand into stop_gradient")                            \
+  X(shard_map_argument, "tessera: shard_map: an argument is no array, number or tuple of them; pass arrays")           \
+  X(shard_map_result, "tessera: shard_map: a result is no array; return arrays, or a tuple of them")                   \
+  X(shard_map_mesh, "tessera: shard_map: no argument says which mesh it runs over; pass an array that lives on one")   \
+  X(shard_map_out_specs, "tessera: shard_map: nothing says how results lie; write shard_map<out_specs<P<...>>>(f)")    \
+  X(shard_map_in_count, "tessera: shard_map: in_specs and arguments differ in number; write one spec an argument")     \
+  X(shard_map_out_count, "tessera: shard_map: out_specs and results differ in number; write one spec a result")        \
+  X(shard_map_in_spec,                                                                                                 \
+    "tessera: shard_map: an argument does not lie as in_specs says; reshard it first or leave in_specs out")           \
+  X(shard_map_out_axis, "tessera: shard_map: out_specs names an axis that is not Manual in the body; leave it out")    \
+  X(shard_map_may_vary,                                                                                                \
+    "tessera: shard_map: a result may vary over an axis that out_specs does not mention; name the axis there, or "     \
+    "combine the blocks with psum, pmean or all_gather(..., to_invarying)")                                            \
+  X(shard_map_captured, "tessera: shard_map: the body uses an array that is sharded outside; pass it as an argument")  \
+  X(shard_map_axis_names, "tessera: shard_map: axis_names names an axis the mesh does not have; name one of its axes") \
+  X(shard_map_nested, "tessera: shard_map: the axis is Manual already; name other axes in axis_names<...>")            \
+  X(shard_map_mixed_cut,                                                                                               \
+    "tessera: shard_map: a dimension is cut by Manual and other axes; put the Manual ones first or reshard it")        \
   X(device_put_shape,                                                                                                  \
     "tessera: device_put: the type of a host array does not hold its extents; write device_put<shape<...>, P<...>, "   \
     "mesh>(array)")                                                                                                    \

@@ -80,7 +80,8 @@ struct join_open;
 template <class A, text... Names>
 struct join_open<A, open_mesh<Names...>> : with_names<A, Names...> {};
 
-/// The mesh of several operands: the closed one if there is one, else all their axes together.
+/// The mesh of several operands: the closed one if there is one (the innermost region of it), else all their axes
+/// together.
 template <class... Meshes>
 struct join_meshes;
 template <>
@@ -89,12 +90,13 @@ template <class First>
 struct join_meshes<First> : std::type_identity<First> {};
 template <class First, class Second, class... Rest>
 struct join_meshes<First, Second, Rest...>
-    : join_meshes<typename std::conditional_t<
-                      First::open && Second::open, join_open<First, Second>,
-                      std::conditional_t<First::open, std::type_identity<Second>, std::type_identity<First>>>::type,
-                  Rest...> {};
+    : join_meshes<
+          typename std::conditional_t<First::open && Second::open, join_open<First, Second>,
+                                      std::conditional_t<First::open || lies_within<Second, First>(),
+                                                         std::type_identity<Second>, std::type_identity<First>>>::type,
+          Rest...> {};
 
 template <class A, class B>
-inline constexpr bool meshes_agree = A::open || B::open || std::same_as<A, B>;
+inline constexpr bool meshes_agree = A::open || B::open || lies_within<A, B>() || lies_within<B, A>();
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 
 #include <tessera/core/aval.hpp>
 #include <tessera/core/error.hpp>
+#include <tessera/core/messages.hpp>
 #include <tessera/graph/op.hpp>
 #include <tessera/sharding/dot_general.hpp>
 
@@ -52,9 +53,11 @@ struct capture {
 };
 
 /// A program over one mesh. Before partitioning types are global, after it they are a device's blocks. Control nodes run
-/// bodies, which are graphs over the same mesh.
+/// bodies, which are graphs over the same mesh. `fault` is what the user asked for and cannot have where only the trace
+/// shows it.
 struct graph {
   mesh_value mesh{};
+  message fault = message::none;
   list<node> nodes{};
   list<int> parameters{};
   list<output> outputs{};

@@ -20,7 +20,8 @@ enum class op_kind : std::uint8_t {
   check,
   list,
   control,
-  result
+  result,
+  manual  ///< of shard_map: its boundary, and the collectives of its body; partitioning turns them into others
 };
 
 // name, kind, operands, whether an element costs a transcendental function
@@ -91,7 +92,15 @@ enum class op_kind : std::uint8_t {
   X(reduce_scatter, collective, 1, false) \
   X(all_to_all, collective, 1, false)     \
   X(permute, collective, 1, false)        \
-  X(local_slice, movement, 1, false)
+  X(local_slice, movement, 1, false)      \
+  X(to_local, manual, 1, false)           \
+  X(to_global, manual, 1, false)          \
+  X(pcast, manual, 1, false)              \
+  X(psum, manual, 1, false)               \
+  X(gather_blocks, manual, 1, false)      \
+  X(scatter_blocks, manual, 1, false)     \
+  X(take_block, manual, 1, false)         \
+  X(axis_index, manual, 0, false)
 
 enum class op : std::uint8_t {
 #define TESSERA_OP_NAME(name, kind, operands, transcendental) name,

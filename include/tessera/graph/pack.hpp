@@ -84,7 +84,9 @@ struct graph_fields {
     }
   };
 
+  /// The fault comes first, so that it can be read without the rest.
   constexpr void fields(auto&& field) {
+    field(g.fault);
     int count = g.size();
     field(count);
     g.nodes.resize(static_cast<std::size_t>(count));

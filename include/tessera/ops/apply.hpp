@@ -9,6 +9,8 @@
 #include <array>
 #include <span>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace tessera::ops {
 
@@ -31,6 +33,18 @@ constexpr bool one_mesh() {
   return (meshes_agree<typename mesh_of<Xs>::type, M> && ...);
 }
 
+/// Refuses an array that lies along axes which are manual in the region around it and are not where it comes from: the
+/// body of a shard_map sees blocks of its arguments alone.
+constexpr ruling captured(const aval& a, const mesh_value& own, const mesh_value& inside) {
+  const auto lies = static_cast<axis_set>(a.cut() | a.unreduced | a.reduced);
+  for (int i = 0; i < inside.rank; ++i) {
+    if ((lies & bit_of(i)) == 0 || inside.kind(i) != axis_kind::manual) continue;
+    if (const int there = own.find(inside.name(i)); there < 0 || own.kind(there) != axis_kind::manual)
+      return refuse(message::shard_map_captured, -1, inside.name(i));
+  }
+  return {a};
+}
+
 /// The abstract value of an operand over mesh M, or why it has none there.
 template <class T, class M, dtype Peer>
 constexpr ruling operand_on() {
@@ -40,9 +54,13 @@ constexpr ruling operand_on() {
       for (int i = 0; i < axis_count(T::type.dims[d].axes); ++i)
         if (const auto name = Own::value.name(axis_at(T::type.dims[d].axes, i)); M::value.find(name) < 0)
           return refuse(message::spec_unknown_axis, d, name);
-    return check_cuts(rebind(T::type, Own::value, M::value), M::value);
+    const aval seen = rebind(T::type, Own::value, M::value);
+    if (const ruling held = captured(seen, Own::value, M::value); !held.ok()) return held;
+    return check_cuts(seen, M::value);
   } else if constexpr (Variable<T>) {
-    return resolve<T::element, typename T::shape_type, typename T::spec_type, M>();
+    const ruling seen = resolve<T::element, typename T::shape_type, typename T::spec_type, M>();
+    return seen.failure == message::spec_axis_kind ? refuse(message::shard_map_captured, seen.dimension, seen.axis)
+                                                   : seen;
   } else if constexpr (std::is_same_v<T, bool>) {
     return {scalar_aval(dtype::bool_)};
   } else {
@@ -68,6 +86,26 @@ constexpr std::array<aval, sizeof...(Xs)> operands_on() {
   return {operand_on<Xs, M, peer_element<Xs...>()>().result...};
 }
 
+/// Whether a rule says itself over which axes its result varies: collectives change that.
+template <class Rule>
+concept RulesVariation = requires {
+  Rule::rules_variation;
+};
+
+/// What a rule says of operands that vary over different axes: inside shard_map those that lack an axis are cast, and the
+/// result varies over all of them.
+template <auto Rule>
+constexpr ruling rule_together(std::span<const aval> x, const mesh_value& mesh) {
+  axis_set varying = 0;
+  for (const aval& a : x) varying = static_cast<axis_set>(varying | a.varying);
+  if (RulesVariation<decltype(Rule)> || varying == 0) return Rule(x, mesh);
+  std::vector<aval> cast(x.begin(), x.end());
+  for (aval& a : cast) a.varying = varying, a.reduced = static_cast<axis_set>(a.reduced & ~varying);
+  ruling ruled = Rule(std::span<const aval>(cast), mesh);
+  ruled.result.varying = static_cast<axis_set>(ruled.result.varying | varying);
+  return ruled;
+}
+
 /// What the operation's rule says of these operands over their common mesh.
 template <auto Rule, class M, class... Xs>
 constexpr ruling rule_on() {
@@ -78,7 +116,7 @@ constexpr ruling rule_on() {
   (check(operand_on<Xs, M, peer_element<Xs...>()>()), ...);
   if (!first.ok()) return first;
   const auto operands = operands_on<M, Xs...>();
-  return Rule(std::span<const aval>(operands), M::value);
+  return rule_together<Rule>(std::span<const aval>(operands), M::value);
 }
 
 template <class M, class X, class... Rest>
@@ -184,8 +222,11 @@ requires(!Poison<result_of<Name, Rule, Xs...>>) constexpr auto apply(Write write
   if (owner == nullptr)
     throw value_error("tessera: a traced operation was called outside jit; call it inside a step function");
   owner = &owner->active();
-  const std::array<graph::value, sizeof...(Xs)> operands{operand_value(owner, xs, peer)...};
-  return result{{owner, write(operands, rebind(result::type, result::mesh_type::value, owner->mesh)).id}};
+  const aval type = rebind(result::type, result::mesh_type::value, owner->mesh);
+  std::array<graph::value, sizeof...(Xs)> operands{operand_value(owner, xs, peer)...};
+  if constexpr (!RulesVariation<decltype(Rule)>)
+    for (graph::value& v : operands) v = graph::vary(v, type.varying);
+  return result{{owner, write(std::as_const(operands), type).id}};
 }
 template <text Name, auto Rule, class Write, class... Xs>
 requires(Poison<Xs> || ...) constexpr poison apply(Write, const Xs&...) { return {}; }

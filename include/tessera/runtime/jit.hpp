@@ -272,7 +272,7 @@ auto jit(Args&&... args) {
         result{};
   }
   using program = lowered<F, std::remove_reference_t<Args>...>;
-  if constexpr (program::traced::refused) return runtime::refused_call<program>();
+  if constexpr (program::refused) return runtime::refused_call<program>();
   else return runtime::call<program>(args...);
 }
 

@@ -67,6 +67,14 @@ struct form_moves {
     return local;
   }
 
+  /// The type of a block that node `from` of the result gives: inside shard_map it differs over axes which cut no type,
+  /// though never over more of them than `type` says.
+  constexpr aval block(const aval& type, int from) const {
+    aval local = block(type);
+    local.varying = static_cast<axis_set>(local.varying | (result.type(from).varying & type.varying));
+    return local;
+  }
+
   constexpr int emit(op code, const aval& block_type, std::initializer_list<int> operands,
                      std::initializer_list<std::uint64_t> attributes) {
     graph::node n;
@@ -87,7 +95,7 @@ struct form_moves {
       if (extra == 0 || (set_of(extra) & ~from.type.unreduced) != 0) continue;
       from.type.dims[d].axes = wanted.dims[d].axes;
       from.type.unreduced = static_cast<axis_set>(from.type.unreduced & ~set_of(extra));
-      from.local = emit(op::reduce_scatter, block(from.type), {from.local},
+      from.local = emit(op::reduce_scatter, block(from.type, from.local), {from.local},
                         {extra, static_cast<std::uint64_t>(d), static_cast<std::uint64_t>(from.pending)});
       break;
     }
@@ -99,8 +107,8 @@ struct form_moves {
     if (from.type.unreduced == 0) return from;
     const axis_set pending = from.type.unreduced;
     from.type.unreduced = 0;
-    from.local =
-        emit(op::all_reduce, block(from.type), {from.local}, {pending, static_cast<std::uint64_t>(from.pending)});
+    from.local = emit(op::all_reduce, block(from.type, from.local), {from.local},
+                      {pending, static_cast<std::uint64_t>(from.pending)});
     return from;
   }
 
@@ -115,7 +123,8 @@ struct form_moves {
       if (free == 0) continue;
       const axis_list sliced = first_axes(extra, free);
       from.type.dims[d].axes = axis_concat(from.type.dims[d].axes, sliced);
-      from.local = emit(op::local_slice, block(from.type), {from.local}, {sliced, static_cast<std::uint64_t>(d)});
+      from.local =
+          emit(op::local_slice, block(from.type, from.local), {from.local}, {sliced, static_cast<std::uint64_t>(d)});
       break;
     }
     return from;
@@ -131,7 +140,7 @@ struct form_moves {
     if (!differs) return from;
     const axis_list source = all_axes(from.type);
     for (int d = 0; d < from.type.rank; ++d) from.type.dims[d].axes = wanted.dims[d].axes;
-    from.local = emit(op::permute, block(from.type), {from.local}, {source, all_axes(from.type)});
+    from.local = emit(op::permute, block(from.type, from.local), {from.local}, {source, all_axes(from.type)});
     return from;
   }
 
@@ -149,7 +158,7 @@ struct form_moves {
           if (!starts_with(next, moved)) continue;
           from.type.dims[d].axes = head;
           from.type.dims[e].axes = axis_concat(there, moved);
-          from.local = emit(op::all_to_all, block(from.type), {from.local},
+          from.local = emit(op::all_to_all, block(from.type, from.local), {from.local},
                             {moved, static_cast<std::uint64_t>(e), static_cast<std::uint64_t>(d)});
           return from;
         }
@@ -161,7 +170,8 @@ struct form_moves {
     const axis_list whole = from.type.dims[d].axes;
     from.type.dims[d].axes = first_axes(whole, axis_count(whole) - count);
     const axis_list gathered = without_head(whole, from.type.dims[d].axes);
-    from.local = emit(op::all_gather, block(from.type), {from.local}, {gathered, static_cast<std::uint64_t>(d)});
+    from.local =
+        emit(op::all_gather, block(from.type, from.local), {from.local}, {gathered, static_cast<std::uint64_t>(d)});
     return from;
   }
 

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <tessera/graph/control.hpp>
+#include <tessera/graph/manual.hpp>
 #include <tessera/graph/value.hpp>
 #include <tessera/transform/grad_layout.hpp>
 
 #include <numbers>
 #include <span>
+#include <utility>
 
 namespace tessera::transform {
 
@@ -230,6 +232,42 @@ constexpr cotangents log_softmax_grad_cotangents(value y, value u, value ct) {
   return {{-(ct * p * row_sum(u)), ct - row_sum(ct * p)}};
 }
 
+/// The type of a cotangent: that of its value, with reduced and unreduced swapped.
+constexpr aval dual(aval a) {
+  std::swap(a.unreduced, a.reduced);
+  return a;
+}
+
+/// Of the nodes of a shard_map. Casts and the collectives that take away or bring variation are each other's transpose,
+/// so a cotangent is summed over devices exactly where its value was one for all of them.
+constexpr value manual_cotangent(const graph::node& n, value x, value ct) {
+  const auto axes = static_cast<axis_list>(n.attribute[0]);
+  const auto d = static_cast<int>(n.attribute[1]);
+  const aval wanted = dual(x.type());
+  switch (n.code) {
+    case op::to_local: return graph::to_global(ct, wanted);
+    case op::to_global: return graph::to_local(ct, wanted);
+    case op::psum:
+      if (n.attribute[1] != 0) x.owner->fault = message::pmax_gradient;
+      return graph::pcast(ct, wanted);
+    case op::pcast: {
+      const axis_set summed =
+          static_cast<axis_set>((ct.type().varying | ct.type().unreduced) & ~(wanted.varying | wanted.unreduced));
+      axis_list over = 0;
+      for (int i = 0; i < x.mesh().rank; ++i)
+        if (summed & bit_of(i)) over = axis_append(over, i);
+      return graph::pcast(over == 0 ? ct : graph::psum(ct, over), wanted);
+    }
+    case op::gather_blocks:
+      return sharding::state_along(ct.type(), axis_at(axes, 0)) == manual_state::invarying
+                 ? graph::take_block(ct, axes, d)
+                 : graph::scatter_blocks(ct, axes, d);
+    case op::take_block: return graph::gather_blocks(ct, axes, d, manual_state::invarying);
+    case op::scatter_blocks: return graph::gather_blocks(ct, axes, d, sharding::state_along(wanted, axis_at(axes, 0)));
+    default: return {};
+  }
+}
+
 /// Cotangents of the operands of node `id`, given that of its result.
 constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
   const graph::node n = g.at(id);
@@ -250,6 +288,9 @@ constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
       if (n.code != op::reduce_sum)
         return {{extremum_reduction_cotangent(operand(0), y, static_cast<sharding::dim_set>(n.attribute[0]), ct)}};
       return {{spread(ct, operand(0).type(), static_cast<sharding::dim_set>(n.attribute[0]))}};
+    case graph::op_kind::manual:
+      if (n.operand_count() == 0) return {};
+      return {{manual_cotangent(n, operand(0), ct)}};
     default: break;
   }
   switch (n.code) {
@@ -362,7 +403,7 @@ constexpr graph::list<int> gradients(graph::graph& g, std::span<const seed> seed
 
 /// The gradients of the scalar `loss`.
 constexpr graph::list<int> gradients(graph::graph& g, int loss, std::span<const int> wrt) {
-  const seed one{loss, graph::constant(&g, g.type(loss).type, 1.0).id};
+  const seed one{loss, graph::full(&g, g.type(loss), 1.0).id};
   return gradients(g, std::span(&one, 1), wrt);
 }
 

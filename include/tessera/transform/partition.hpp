@@ -50,12 +50,33 @@ struct partitioner : form_moves {
     return operand;
   }
 
+  /// The type of a block that differs over all axes its type says.
+  constexpr aval delivered_block(const aval& type) const {
+    aval local = block(type);
+    local.varying = static_cast<axis_set>(local.varying | type.varying);
+    return local;
+  }
+
+  /// The local node that holds node `id` with a block for each device that has one by its type, even where they are
+  /// equal: what results, arguments of loops and their parameters are.
+  constexpr int delivered(int id) {
+    const int local = request(id);
+    const aval wanted = delivered_block(global.type(id));
+    if (result.type(local).varying == wanted.varying) return local;
+    return emit(op::broadcast, wanted, {local}, {graph::dims_in_order(wanted.rank)});
+  }
+
   /// The node itself on blocks, with operands in the given local forms.
-  constexpr form copy_node(const graph::node& n, std::initializer_list<int> operands, const aval& type) {
+  constexpr form copy_node(const graph::node& n, std::initializer_list<int> operands, aval type) {
+    type.varying = n.type.varying;
     graph::node local = n;
     int i = 0;
-    for (int operand : operands) local.operands[i++] = operand;
-    local.type = block(type);
+    local.type = n.operand_count() == 0 || is(n.code, graph::op_kind::result) ? delivered_block(type) : block(type);
+    for (int operand : operands) {
+      if (i == n.operand_count()) break;
+      local.operands[i++] = operand;
+      local.type.varying = static_cast<axis_set>(local.type.varying | (result.type(operand).varying & type.varying));
+    }
     return {type, combine::sum, result.add(local)};
   }
 
@@ -178,7 +199,7 @@ struct partitioner : form_moves {
     graph::node n = global.at(id);
     graph::control c = graph::control_of(n);
     graph::list<int> arguments;
-    for (int argument : graph::arguments_of(global, id)) arguments.push_back(request(argument));
+    for (int argument : graph::arguments_of(global, id)) arguments.push_back(delivered(argument));
     const int first = static_cast<int>(result.bodies.size());
     for (int b = 0; b < c.bodies(); ++b)
       result.bodies.push_back(partition_body(global.bodies[static_cast<std::size_t>(c.body + b)]));
@@ -250,6 +271,47 @@ struct partitioner : form_moves {
     return copy_node(n, {operands[0], operands[1], operands[2]}, n.type);
   }
 
+  /// The node of a shard_map: its boundary and its casts move nothing, since a body's value is the block it stands for;
+  /// its collectives are those of the program. A cast value's block may be one for all devices, until someone writes it.
+  constexpr form manual(const graph::node& n) {
+    if (n.code == op::axis_index) return axis_index(n);
+    const int from = request(n.operands[0]);
+    const auto axes = static_cast<axis_list>(n.attribute[0]);
+    if (n.code == op::to_local || n.code == op::to_global || n.code == op::pcast || axes == 0)
+      return {n.type, combine::sum, from};
+    aval type = block(n.type, from);
+    const auto add = [&](op code, axis_set varies, std::initializer_list<std::uint64_t> attributes) {
+      type.varying = static_cast<axis_set>(type.varying | varies);
+      return form{n.type, combine::sum, emit(code, type, {from}, attributes)};
+    };
+    switch (n.code) {
+      case op::psum:
+        type.varying = static_cast<axis_set>(type.varying & ~set_of(axes));
+        return add(op::all_reduce, 0, {set_of(axes), n.attribute[1]});
+      case op::gather_blocks:
+        type.varying = static_cast<axis_set>(type.varying & ~set_of(axes));
+        return add(op::all_gather, 0, {axes, n.attribute[1]});
+      case op::scatter_blocks:
+        return add(op::reduce_scatter, set_of(axes), {axes, n.attribute[1], static_cast<std::uint64_t>(combine::sum)});
+      default: return add(op::local_slice, set_of(axes), {axes, n.attribute[1]});
+    }
+  }
+
+  /// A device's place along axes: its block of 0, 1, 2, ...
+  constexpr form axis_index(const graph::node& n) {
+    const auto axes = static_cast<axis_list>(n.attribute[0]);
+    aval counted = scalar_aval(n.type.type);
+    counted.rank = 1;
+    counted.dims[0].extent = devices_along(axes, mesh());
+    int local = emit(op::iota, counted, {}, {0});
+    counted.dims[0].extent = 1;
+    counted.varying = set_of(axes);
+    if (axes != 0) local = emit(op::local_slice, counted, {local}, {axes, 0});
+    counted.rank = 0;
+    counted.dims[0] = {};
+    return {n.type, combine::sum, emit(op::reshape, counted, {local}, {})};
+  }
+
   constexpr void partition_node(int id) {
     const graph::node n = global.at(id);
     switch (about(n.code).kind) {
@@ -268,6 +330,7 @@ struct partitioner : form_moves {
       case graph::op_kind::elementwise: remember(id, elementwise(n)); return;
       case graph::op_kind::reduction: remember(id, reduction(n)); return;
       case graph::op_kind::contraction: remember(id, contraction(n)); return;
+      case graph::op_kind::manual: remember(id, manual(n)); return;
       case graph::op_kind::rows: remember(id, elementwise(n)); return;
       default: break;
     }
@@ -293,13 +356,20 @@ constexpr graph::list<char> needed_as_typed(const graph::graph& g) {
 
 /// The same graph without the axes along which there is one device: they cut nothing and need no collective.
 constexpr graph::graph drop_single_axes(graph::graph g) {
-  for (graph::node& n : g.nodes)
-    for (int d = 0; d < n.type.rank; ++d) {
-      axis_list kept = 0;
-      for (int i = 0; i < axis_count(n.type.dims[d].axes); ++i)
-        if (const int axis = axis_at(n.type.dims[d].axes, i); g.mesh.size(axis) > 1) kept = axis_append(kept, axis);
-      n.type.dims[d].axes = kept;
-    }
+  const auto kept = [&](axis_list axes) {
+    axis_list several = 0;
+    for (int i = 0; i < axis_count(axes); ++i)
+      if (const int axis = axis_at(axes, i); g.mesh.size(axis) > 1) several = axis_append(several, axis);
+    return several;
+  };
+  axis_set single = 0;
+  for (int i = 0; i < g.mesh.rank; ++i)
+    if (g.mesh.size(i) == 1) single = static_cast<axis_set>(single | bit_of(i));
+  for (graph::node& n : g.nodes) {
+    for (int d = 0; d < n.type.rank; ++d) n.type.dims[d].axes = kept(n.type.dims[d].axes);
+    n.type.varying = static_cast<axis_set>(n.type.varying & ~single);
+    if (is(n.code, graph::op_kind::manual)) n.attribute[0] = kept(static_cast<axis_list>(n.attribute[0]));
+  }
   for (graph::graph& body : g.bodies) body = drop_single_axes(body);
   return g;
 }
@@ -315,7 +385,7 @@ constexpr graph::graph partition(const graph::graph& whole) {
     const form made = pass.forms[static_cast<std::size_t>(pass.first_form[static_cast<std::size_t>(i)])];
     if (as_typed[static_cast<std::size_t>(i)] && made.type.unreduced != 0) pass.request(i);
   }
-  for (const graph::output& out : g.outputs) pass.result.outputs.push_back({pass.request(out.node), out.alias});
+  for (const graph::output& out : g.outputs) pass.result.outputs.push_back({pass.delivered(out.node), out.alias});
   return simplify(pass.result);
 }
 

@@ -140,6 +140,14 @@ constexpr void collect_changes(graph::graph& g, const Handle& handle, int& next)
   }
 }
 
+/// The first fault noted in a graph or its bodies.
+constexpr message first_fault(const graph::graph& g) {
+  message found = g.fault;
+  for (const graph::graph& body : g.bodies)
+    if (found == message::none) found = first_fault(body);
+  return found;
+}
+
 /// Step function F applied to arguments of types Args (tensors, bound modules, optimizers, numbers; const ones are only
 /// read). It is refused if an error was reported on the way to its result; then it is not run. Who asks for the
 /// type of F's result before makes what a compiler says of an error in F shorter.
@@ -173,6 +181,7 @@ struct traced {
     }
     int next = 0;
     std::apply([&](const auto&... each) { (collect_changes(g, each, next), ...); }, h);
+    g.fault = first_fault(g);
     return g;
   }
 };

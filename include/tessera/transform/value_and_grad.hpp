@@ -28,7 +28,9 @@ template <class Arg, class F>
 constexpr void visit_differentiated(Arg& arg, F&& f) {
   if constexpr (Expr<Arg>) {
     if constexpr (is_floating(std::remove_cvref_t<Arg>::type.type)) f(arg.handle);
-  } else {
+  } else if constexpr (is_sequence<std::remove_cvref_t<Arg>>) {
+    std::apply([&](auto&... parts) { (visit_differentiated(parts, f), ...); }, arg);
+  } else if constexpr (!Number<Arg>) {
     visit_variables(arg, [&](auto& v) {
       using V = std::remove_cvref_t<decltype(v)>;
       if constexpr (std::same_as<typename V::variable_kind, nn::param> && is_floating(V::element)) f(v.handle);
@@ -137,9 +139,10 @@ struct differentiated {
 }  // namespace transform
 
 /// `auto [l, grads] = value_and_grad(loss)(model, x, y)`: calls loss(model, x, y), a scalar, and differentiates it with
-/// respect to the parameters (kind `param`) of the first argument, or to the argument itself if it is an array. `grads`
-/// has the first argument's type, each gradient its parameter's. With `has_aux` the function returns a pair (loss, aux)
-/// and `l` is that pair. Collectives: those of section "gradients" of the sharding rules. Source: jax.value_and_grad.
+/// respect to the parameters (kind `param`) of the first argument, or to the argument itself if it is an array or a tuple
+/// of arrays. `grads` has the first argument's type, each gradient its parameter's. With `has_aux` the function returns a
+/// pair (loss, aux) and `l` is that pair. Collectives: those of section "gradients" of the sharding rules. Source:
+/// jax.value_and_grad.
 template <class F>
 constexpr auto value_and_grad(F function) {
   return transform::differentiated<F, false, true>{function};
