@@ -45,7 +45,7 @@ struct collective_options {
 };
 
 template <class... Options>
-inline constexpr collective_options options_of = [] {
+inline constexpr collective_options collective_options_of = [] {
   collective_options options;
   (options.set(Options{}), ...);
   return options;
@@ -106,7 +106,7 @@ struct combining {
 };
 
 template <collective_options Options>
-inline constexpr auto gather_rule = [](const aval& a, axis_list axes, const mesh_value& mesh) {
+inline constexpr auto all_gather_rule = [](const aval& a, axis_list axes, const mesh_value& mesh) {
   if (Options.tiled)
     return sharding::gather_blocks(a, axes, sharding::dim_place(Options.dim, a.rank), Options.to, mesh);
   if (a.rank == max_rank) return refuse(message::collective_rank);
@@ -116,7 +116,7 @@ inline constexpr auto gather_rule = [](const aval& a, axis_list axes, const mesh
 };
 
 template <collective_options Options, text... Axes>
-inline constexpr auto write_gather = [](const std::array<graph::value, 1>& v, const aval&) {
+inline constexpr auto write_all_gather = [](const std::array<graph::value, 1>& v, const aval&) {
   const aval type = v[0].type();
   const int d = sharding::dim_place(Options.dim, type.rank + (Options.tiled ? 0 : 1));
   const graph::value blocks = Options.tiled ? v[0] : graph::reshape(v[0], with_new_dim(type, d));
@@ -124,7 +124,7 @@ inline constexpr auto write_gather = [](const std::array<graph::value, 1>& v, co
 };
 
 template <collective_options Options>
-inline constexpr auto scatter_rule = [](const aval& a, axis_list axes, const mesh_value& mesh) {
+inline constexpr auto psum_scatter_rule = [](const aval& a, axis_list axes, const mesh_value& mesh) {
   const int d = sharding::dim_place(Options.dim, a.rank);
   ruling ruled = sharding::scatter_blocks(a, axes, d, mesh);
   if (Options.tiled || !ruled.ok()) return ruled;
@@ -134,7 +134,7 @@ inline constexpr auto scatter_rule = [](const aval& a, axis_list axes, const mes
 };
 
 template <collective_options Options, text... Axes>
-inline constexpr auto write_scatter = [](const std::array<graph::value, 1>& v, const aval& type) {
+inline constexpr auto write_psum_scatter = [](const std::array<graph::value, 1>& v, const aval& type) {
   const int d = sharding::dim_place(Options.dim, v[0].type().rank);
   return graph::reshape(graph::scatter_blocks(v[0], axes_named<Axes...>(v[0].mesh()), d), type);
 };
@@ -172,8 +172,9 @@ inline constexpr ops::combining<"pmin", graph::op::reduce_min, false, Axes...> p
 /// Source: jax.lax.all_gather.
 template <text... Axes, class... Options>
 constexpr auto all_gather(const ArrayLike auto& x, Options...) {
-  return ops::apply<"all_gather", ops::over_axes<ops::gather_rule<ops::options_of<Options...>>, Axes...>>(
-      ops::write_gather<ops::options_of<Options...>, Axes...>, x);
+  return ops::apply<"all_gather",
+                    ops::over_axes<ops::all_gather_rule<ops::collective_options_of<Options...>>, Axes...>>(
+      ops::write_all_gather<ops::collective_options_of<Options...>, Axes...>, x);
 }
 
 /// `psum_scatter<"x">(v, along<1>, tiled)`: the sum over all devices, of which each keeps its block along a dimension:
@@ -182,8 +183,9 @@ constexpr auto all_gather(const ArrayLike auto& x, Options...) {
 /// Source: jax.lax.psum_scatter.
 template <text... Axes, class... Options>
 constexpr auto psum_scatter(const ArrayLike auto& x, Options...) {
-  return ops::apply<"psum_scatter", ops::over_axes<ops::scatter_rule<ops::options_of<Options...>>, Axes...>>(
-      ops::write_scatter<ops::options_of<Options...>, Axes...>, x);
+  return ops::apply<"psum_scatter",
+                    ops::over_axes<ops::psum_scatter_rule<ops::collective_options_of<Options...>>, Axes...>>(
+      ops::write_psum_scatter<ops::collective_options_of<Options...>, Axes...>, x);
 }
 
 /// `pcast<"x">(v, to_varying)`: the same values as another state: invarying -> varying (gradient: psum), invarying ->
