@@ -13,6 +13,7 @@
 #include <tessera/ops/convert.hpp>
 #include <tessera/ops/create.hpp>
 #include <tessera/ops/dims.hpp>
+#include <tessera/ops/dynamic_slice.hpp>
 #include <tessera/ops/elementwise.hpp>
 #include <tessera/ops/gather.hpp>
 #include <tessera/ops/join.hpp>

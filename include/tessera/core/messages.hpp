@@ -82,6 +82,16 @@
     "tessera: concatenate: extents of other dimensions differ; reshape, pad or broadcast_to one operand")              \
   X(concatenate_sharding, "tessera: concatenate: operands are sharded differently; reshard one operand")               \
   X(triangle_rank, "tessera: tril: the operand has fewer than 2 dimensions; reshape it to a matrix")                   \
+  X(dynamic_start, "tessera: dynamic_slice: a start is no integer scalar; convert it with astype<i32> or index it")    \
+  X(dynamic_starts, "tessera: dynamic_slice: there is not one start and one size a dimension; name all of them")       \
+  X(dynamic_size, "tessera: dynamic_slice: a size is not within its dimension; take less")                             \
+  X(dynamic_update_dtype,                                                                                              \
+    "tessera: dynamic_update_slice: array and update have different dtypes; convert one with astype<...>")             \
+  X(dynamic_update_shape,                                                                                              \
+    "tessera: dynamic_update_slice: the update does not fit into the array; give it the same rank and less extent")    \
+  X(dynamic_update_sharding,                                                                                           \
+    "tessera: dynamic_update_slice: array and update are sharded differently; reshard one of them or write "           \
+    "out_sharding<P<...>>")                                                                                            \
   X(take_indices, "tessera: take: the indices are not integers; convert them with astype<i32>")                        \
   X(take_batch,                                                                                                        \
     "tessera: take: dimensions that array and indices share differ in extent; reshape or broadcast_to one")            \

@@ -96,6 +96,25 @@ constexpr value update_slice(value base, value piece, const sharding::slices& ta
   return updated;
 }
 
+/// `extent` elements of `v` along dimension `d`, where they are uncut, from the run-time scalar `start` on; see
+/// ops/dynamic_slice.hpp.
+constexpr value dynamic_slice(value v, value start, int d, std::int64_t extent) {
+  aval type = v.type();
+  if (type.dims[d].extent == extent) return v;
+  type.dims[d].extent = extent;
+  const value part = write(v.owner, op::dynamic_slice, type, {v.id, start.id});
+  v.owner->at(part.id).attribute[0] = static_cast<std::uint64_t>(d);
+  return part;
+}
+
+/// `base` with `piece` in its place, along one dimension.
+constexpr value dynamic_update_slice(value base, value piece, value start, int d) {
+  if (base.type().dims[d].extent == piece.type().dims[d].extent) return piece;
+  const value updated = write(base.owner, op::dynamic_update, base.type(), {base.id, piece.id, start.id});
+  base.owner->at(updated.id).attribute[0] = static_cast<std::uint64_t>(d);
+  return updated;
+}
+
 /// An array whose elements are all still to be written, by `update_slice`.
 constexpr value empty(graph* owner, const aval& type) { return write(owner, op::empty, type, {}); }
 

@@ -85,6 +85,8 @@ class basic_executor {
     else if constexpr (Kind == step_kind::reduce) return &basic_executor::template run_reduce<T>;
     else if constexpr (Kind == step_kind::check_range) return &basic_executor::template run_check<T>;
     else if constexpr (Kind == step_kind::update_slice) return &basic_executor::template run_update_slice<T>;
+    else if constexpr (Kind == step_kind::dynamic_slice) return &basic_executor::template run_dynamic_slice<T>;
+    else if constexpr (Kind == step_kind::dynamic_update) return &basic_executor::template run_dynamic_update_slice<T>;
     else if constexpr (Kind == step_kind::gather) return &basic_executor::template run_gather<T>;
     else if constexpr (Kind == step_kind::scatter) return &basic_executor::template run_scatter<T>;
     else if constexpr (graph::is_collective(Kind)) return &basic_executor::template run_collective<T>;
@@ -402,6 +404,41 @@ class basic_executor {
       T* target = s.sources > 1 ? based_result<T>(s, d) : reinterpret_cast<T*>(block(piece + 1, d));
       kernels::move(reinterpret_cast<const T*>(block(piece, d)) + first_element(from, d), target + to.offset, p,
                     size > small);
+    });
+  }
+
+  /// Where a dynamic part begins, in elements: a negative start counts from the end, the part stays inside.
+  std::int64_t dynamic_start(const graph::step& s, int a, std::int64_t d) const {
+    const std::byte* scalar = block(a, d);
+    const bool has_sign = type_of(a) == dtype::i32;
+    std::int64_t start = has_sign ? std::int64_t{*reinterpret_cast<const std::int32_t*>(scalar)}
+                                  : std::int64_t{*reinterpret_cast<const std::uint32_t*>(scalar)};
+    if (start < 0) start += s.sizes[1];
+    return std::clamp<std::int64_t>(start, 0, s.sizes[1] - s.sizes[2]) * s.sizes[3];
+  }
+
+  /// Rows of a part that lie one after another in the one array, at distances in the other.
+  static kernels::move_problem part_of(const graph::step& s, bool into_whole) {
+    const std::int64_t row = s.sizes[2] * s.sizes[3];
+    const std::int64_t whole = s.sizes[1] * s.sizes[3];
+    return {2, {s.sizes[0], row}, {into_whole ? row : whole, 1}, {into_whole ? whole : row, 1}};
+  }
+
+  template <class T>
+  void run_dynamic_slice(const graph::step& s) {
+    const std::int64_t size = s.sizes[0] * s.sizes[2] * s.sizes[3];
+    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
+      kernels::move(reinterpret_cast<const T*>(block(s.first, d)) + dynamic_start(s, s.first + 1, d),
+                    reinterpret_cast<T*>(block(s.first + 2, d)), part_of(s, false), size > small);
+    });
+  }
+
+  template <class T>
+  void run_dynamic_update_slice(const graph::step& s) {
+    const std::int64_t size = s.sizes[0] * s.sizes[2] * s.sizes[3];
+    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
+      kernels::move(reinterpret_cast<const T*>(block(s.first + 1, d)),
+                    based_result<T>(s, d) + dynamic_start(s, s.first + 2, d), part_of(s, true), size > small);
     });
   }
 

@@ -9,12 +9,14 @@
 
 #include <cstdint>
 
-#define TESSERA_NUMBER_STEPS(T)                                            \
-  TESSERA_INSTANCE void executor::run_dot<T>(const graph::step&);          \
-  TESSERA_INSTANCE void executor::run_reduce<T>(const graph::step&);       \
-  TESSERA_INSTANCE void executor::run_collective<T>(const graph::step&);   \
-  TESSERA_INSTANCE void executor::run_update_slice<T>(const graph::step&); \
-  TESSERA_INSTANCE void executor::run_gather<T>(const graph::step&);       \
+#define TESSERA_NUMBER_STEPS(T)                                                    \
+  TESSERA_INSTANCE void executor::run_dot<T>(const graph::step&);                  \
+  TESSERA_INSTANCE void executor::run_reduce<T>(const graph::step&);               \
+  TESSERA_INSTANCE void executor::run_collective<T>(const graph::step&);           \
+  TESSERA_INSTANCE void executor::run_update_slice<T>(const graph::step&);         \
+  TESSERA_INSTANCE void executor::run_dynamic_slice<T>(const graph::step&);        \
+  TESSERA_INSTANCE void executor::run_dynamic_update_slice<T>(const graph::step&); \
+  TESSERA_INSTANCE void executor::run_gather<T>(const graph::step&);               \
   TESSERA_INSTANCE void executor::run_scatter<T>(const graph::step&);
 
 #define TESSERA_ROW_STEP(kind, T) \
@@ -38,6 +40,10 @@ TESSERA_INSTANCE void executor::run_reduce<bool>(const graph::step&);
 TESSERA_INSTANCE void executor::run_collective<bool>(const graph::step&);
 TESSERA_INSTANCE void executor::run_update_slice<bool>(const graph::step&);
 TESSERA_INSTANCE void executor::run_update_slice<std::uint8_t>(const graph::step&);
+TESSERA_INSTANCE void executor::run_dynamic_slice<bool>(const graph::step&);
+TESSERA_INSTANCE void executor::run_dynamic_slice<std::uint8_t>(const graph::step&);
+TESSERA_INSTANCE void executor::run_dynamic_update_slice<bool>(const graph::step&);
+TESSERA_INSTANCE void executor::run_dynamic_update_slice<std::uint8_t>(const graph::step&);
 TESSERA_INSTANCE void executor::run_gather<bool>(const graph::step&);
 TESSERA_INSTANCE void executor::run_gather<std::uint8_t>(const graph::step&);
 TESSERA_INSTANCE void executor::run_scatter<bool>(const graph::step&);

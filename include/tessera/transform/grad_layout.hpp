@@ -32,6 +32,16 @@ constexpr cotangents update_slice_cotangents(const graph::node& n, const aval& p
   return {{graph::update_slice(ct, zeros_of(ct, piece), taken), graph::slice(ct, taken)}};
 }
 
+/// The same with a start that is known at run time; it has no cotangent.
+constexpr cotangents dynamic_slice_cotangents(const graph::node& n, const aval& operand, value start, value ct) {
+  return {{graph::dynamic_update_slice(zeros_of(ct, operand), ct, start, static_cast<int>(n.attribute[0]))}};
+}
+constexpr cotangents dynamic_update_cotangents(const graph::node& n, const aval& piece, value start, value ct) {
+  const auto d = static_cast<int>(n.attribute[0]);
+  return {{graph::dynamic_update_slice(ct, zeros_of(ct, piece), start, d),
+           graph::dynamic_slice(ct, start, d, piece.dims[d].extent)}};
+}
+
 /// The elements of the cotangent go back to where they were read.
 constexpr cotangents gather_cotangents(const graph::node& n, const aval& array, value indices, value ct) {
   return {{graph::scatter(zeros_of(ct, array), indices, ct, graph::indexing_of(n))}};
@@ -112,6 +122,8 @@ constexpr cotangents layout_cotangents(graph::graph& g, int id, value ct) {
   const auto type = [&](int k) { return g.type(n.operands[k]); };
   switch (n.code) {
     case op::slice: return slice_cotangents(n, type(0), ct);
+    case op::dynamic_slice: return dynamic_slice_cotangents(n, type(0), operand(1), ct);
+    case op::dynamic_update: return dynamic_update_cotangents(n, type(1), operand(2), ct);
     case op::gather: return gather_cotangents(n, type(0), operand(1), ct);
     case op::scatter: return scatter_cotangents(n, operand(0), operand(1), operand(2), value{&g, id}, ct);
     case op::update_slice: return update_slice_cotangents(n, type(1), ct);

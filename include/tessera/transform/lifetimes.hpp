@@ -56,7 +56,8 @@ struct lifetimes {
 
 /// Whether the step writes parts of what its first source holds.
 constexpr bool updates_base(const graph::step& s) {
-  return s.kind == graph::step_kind::update_slice || s.kind == graph::step_kind::scatter;
+  return s.kind == graph::step_kind::update_slice || s.kind == graph::step_kind::scatter ||
+         s.kind == graph::step_kind::dynamic_update;
 }
 
 /// Whether there is such a source; without one there is nothing to keep.

@@ -296,6 +296,18 @@ struct lowering {
     add_step(s);
   }
 
+  constexpr const aval& n_type(int id, int k) const { return g.type(g.at(id).operands[k]); }
+
+  constexpr void dynamic_step(int id, graph::step_kind kind, const aval& whole, const aval& part) {
+    graph::step s = plain_step(kind, id);
+    const auto d = static_cast<int>(g.at(id).attribute[0]);
+    std::int64_t sizes[max_rank]{};
+    around(whole, d, d, sizes, 0);
+    s.sizes[0] = sizes[0], s.sizes[1] = sizes[1], s.sizes[2] = part.dims[d].extent, s.sizes[3] = sizes[2];
+    s.bytes = 2 * part.bytes();
+    out.steps.push_back(s);
+  }
+
   constexpr void gather_step(int id, graph::step_kind kind) {
     graph::step s = plain_step(kind, id);
     const graph::node& n = g.at(id);
@@ -407,6 +419,8 @@ struct lowering {
       case op::log_softmax: return rows_step(id, graph::step_kind::log_softmax, 4);
       case op::softmax_grad: return rows_step(id, graph::step_kind::softmax_grad, 4);
       case op::log_softmax_grad: return rows_step(id, graph::step_kind::log_softmax_grad, 3);
+      case op::dynamic_slice: return dynamic_step(id, graph::step_kind::dynamic_slice, n_type(id, 0), g.type(id));
+      case op::dynamic_update: return dynamic_step(id, graph::step_kind::dynamic_update, g.type(id), n_type(id, 1));
       case op::gather: return gather_step(id, graph::step_kind::gather);
       case op::scatter: return gather_step(id, graph::step_kind::scatter);
       case op::update_slice: return update_slice_step(id);
