@@ -110,7 +110,7 @@ constexpr aval part_in_dim(aval x) {
   x.dims[sharding::place_of(Axis, x.rank)].extent = Size;
   return x;
 }
-constexpr aval without_dim(const aval& x, int d) {
+constexpr aval dropped_dim(const aval& x, int d) {
   aval less = scalar_aval(x.type);
   for (int i = 0; i < x.rank; ++i)
     if (i != d) less.dims[less.rank++] = x.dims[i];
@@ -126,7 +126,7 @@ inline constexpr auto in_dim_rule = [](std::span<const aval> x, const mesh_value
   const chosen_spec<OutSpec> chosen(mesh);
   const ruling part = dynamic_part(x[0], part_in_dim<Axis, Size>(x[0]), chosen.get(), mesh);
   if (!part.ok()) return part;
-  aval result = Drop ? without_dim(part.result, d) : part.result;
+  aval result = Drop ? dropped_dim(part.result, d) : part.result;
   if (Drop && chosen.get() == nullptr && x[0].dims[d].axes != 0) return sharding::keep_cut(x[0], d, mesh);
   return chosen.get() != nullptr ? with_spec(result, *chosen.get(), mesh) : ruling{result};
 };
@@ -140,7 +140,7 @@ inline constexpr auto write_in_dim = [](const std::array<graph::value, 2>& x, co
     next += !(Drop && i == d);
   }
   const graph::value part = graph::dynamic_slice(graph::reshard(x[0], from), x[1], d, Size);
-  return graph::reshard(Drop ? graph::reshape(part, without_dim(part.type(), d)) : part, type);
+  return graph::reshard(Drop ? graph::reshape(part, dropped_dim(part.type(), d)) : part, type);
 };
 
 /// Operands: the array, the update (with `Drop` without the dimension), one start.
@@ -172,7 +172,7 @@ inline constexpr auto write_update_in_dim = [](const std::array<graph::value, 3>
   const aval base = uncut_where_less(type, piece, type);
   for (int i = 0; i < type.rank; ++i) piece.dims[i].axes = base.dims[i].axes;
   const graph::value new_piece =
-      Drop ? graph::reshape(graph::reshard(x[1], without_dim(piece, d)), piece) : graph::reshard(x[1], piece);
+      Drop ? graph::reshape(graph::reshard(x[1], dropped_dim(piece, d)), piece) : graph::reshard(x[1], piece);
   return graph::reshard(graph::dynamic_update_slice(graph::reshard(x[0], base), new_piece, x[2], d), type);
 };
 
