@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: collective: the operand does not come from inside a shard_map over this axis; call it in the body,
-//        on what the body was given
+//         on what the body was given
 // note: psum of float32[4], axis data of size 2
 #include "bodies.hpp"
 #include "cure.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: collective: the dimension to split is not as long as there are devices; write tiled to cut it in
-//        blocks
+//         blocks
 // note: psum_scatter of float32[8]{V:data}, dimension 0
 #include "bodies.hpp"
 #include "cure.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: shard_map: a result may vary over an axis that out_specs does not mention; name the axis there, or
-//        combine the blocks with psum, pmean or all_gather(..., to_invarying)
+//         combine the blocks with psum, pmean or all_gather(..., to_invarying)
 // note: result 1 is float32[]{V:data}, axis data
 #include "arrays.hpp"
 #include "cure.hpp"

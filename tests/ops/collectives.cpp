@@ -111,3 +111,26 @@ TEST_CASE("axis_index differs from device to device, axis_size is a constant") {
   STATIC_REQUIRE(ts::axis_size<"x">(varying<ring, none, 4>) == 4);
   STATIC_REQUIRE(ts::axis_size<"x", "y">(varying<square, none, 4>) == 4);
 }
+
+TEST_CASE("all_to_all cuts one dimension and grows another, or takes one away and adds one") {
+  using ts::concat_along, ts::split_along;
+  STATIC_REQUIRE(TYPE_OF(ts::all_to_all<"x">(varying<ring, x, 2, 8>, split_along<1>, concat_along<0>, tiled)) ==
+                 "float32[8,2]{V:x}");
+  STATIC_REQUIRE(TYPE_OF(ts::all_to_all<"x">(varying<ring, x, 4, 3>)) == "float32[4,3]{V:x}");
+  STATIC_REQUIRE(TYPE_OF(ts::all_to_all<"x">(varying<ring, x, 3, 4, 5>, split_along<1>, concat_along<0>)) ==
+                 "float32[4,3,5]{V:x}");
+  STATIC_REQUIRE(TYPE_OF(ts::all_to_all<"x">(varying<ring, x, 4, 3, 5>, split_along<0>, concat_along<-1>)) ==
+                 "float32[3,5,4]{V:x}");
+}
+
+TEST_CASE("ppermute keeps the type") {
+  STATIC_REQUIRE(TYPE_OF(ts::ppermute<"x", ts::send<0, 1>, ts::send<1, 2>>(varying<ring, x, 4>)) == "float32[4]{V:x}");
+  STATIC_REQUIRE(TYPE_OF(ts::ppermute<"x">(varying<ring, x, 4>, ts::ring<1>)) == "float32[4]{V:x}");
+  STATIC_REQUIRE(TYPE_OF(ts::ppermute<"x">(varying<ring, none, 4>, ts::shift<-1>)) == "float32[4]{V:x}");
+}
+
+TEST_CASE("What is made of nothing is the same on all devices") {
+  STATIC_REQUIRE(TYPE_OF(ts::zeros<ts::shape<3>>(varying<line, x, 4>)) == "float32[3]");
+  STATIC_REQUIRE(TYPE_OF(ts::iota<ts::shape<3>>(varying<line, x, 4>)) == "int32[3]");
+  STATIC_REQUIRE(TYPE_OF(ts::arange<5>(varying<line, x, 4>)) == "int32[5]");
+}

@@ -154,6 +154,64 @@ manual_case index_case() {
           }};
 }
 
+manual_case exchange_case(int split, int concat) {
+  return {"all_to_all from " + std::to_string(split) + " to " + std::to_string(concat),
+          [=](value v, axis_list axes) { return graph::exchange_blocks(v, axes, split, concat); },
+          [=](const devices& from, axis_list axes, const mesh_value& mesh) {
+            const std::int64_t n = devices_along(axes, mesh);
+            devices piece = from;
+            piece.extents[static_cast<std::size_t>(split)] /= n;
+            devices result = each(from, [&](std::size_t d) {
+              std::vector<std::vector<double>> parts;
+              for (std::size_t other : group_of(d, axes, mesh))
+                parts.push_back(slice(from.blocks[other], from, split, place_of(d, axes, mesh), n));
+              return joined(parts, piece, concat);
+            });
+            result.extents = piece.extents;
+            result.extents[static_cast<std::size_t>(concat)] *= n;
+            return result;
+          }};
+}
+/// `sends(n)` is the permutation along n devices, `source(place, n)` says who sends to a place, or -1.
+manual_case permute_case(const std::string& name, std::function<graph::permutation(std::int64_t)> sends,
+                         std::function<std::int64_t(std::int64_t, std::int64_t)> source) {
+  return {"ppermute " + name,
+          [=](value v, axis_list axes) { return graph::permute_blocks(v, axes, sends(devices_along(axes, v.mesh()))); },
+          [=](const devices& from, axis_list axes, const mesh_value& mesh) {
+            return each(from, [&](std::size_t d) {
+              const std::int64_t n = devices_along(axes, mesh);
+              const std::int64_t sender = source(static_cast<std::int64_t>(place_of(d, axes, mesh)), n);
+              if (sender < 0) return std::vector<double>(from.blocks[d].size(), 0);
+              return from.blocks[group_of(d, axes, mesh)[static_cast<std::size_t>(sender)]];
+            });
+          }};
+}
+manual_case ring_case(int offset) {
+  return permute_case(
+      "in a ring by " + std::to_string(offset),
+      [=](std::int64_t) { return graph::permutation::regular(graph::permutation::form::ring, offset); },
+      [=](std::int64_t place, std::int64_t n) { return (place + 3 * n - offset) % n; });
+}
+manual_case shift_case(int offset) {
+  return permute_case(
+      "shifted by " + std::to_string(offset),
+      [=](std::int64_t) { return graph::permutation::regular(graph::permutation::form::shift, offset); },
+      [=](std::int64_t place, std::int64_t n) {
+        return place - offset >= 0 && place - offset < n ? place - offset : -1;
+      });
+}
+/// Each device but the last sends to the one that faces it.
+manual_case facing_case() {
+  return permute_case(
+      "by pairs",
+      [](std::int64_t n) {
+        graph::permutation sends;
+        for (int from = 0; from + 1 < static_cast<int>(n); ++from) sends.connect(from, static_cast<int>(n) - 1 - from);
+        return sends;
+      },
+      [](std::int64_t place, std::int64_t n) { return place == 0 ? -1 : n - 1 - place; });
+}
+
 std::vector<manual_case> all_cases() {
   return {sum_case(),
           extremum_case(true),
@@ -165,7 +223,15 @@ std::vector<manual_case> all_cases() {
           scatter_case(1),
           take_case(0),
           take_case(1),
-          index_case()};
+          index_case(),
+          exchange_case(0, 1),
+          exchange_case(1, 0),
+          exchange_case(1, 1),
+          ring_case(1),
+          ring_case(-2),
+          shift_case(1),
+          shift_case(-1),
+          facing_case()};
 }
 
 /// Every way to name axes of a mesh.

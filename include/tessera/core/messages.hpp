@@ -156,6 +156,10 @@
     "tessera: collective: the dimension to split is not as long as there are devices; write tiled to cut it in "       \
     "blocks")                                                                                                          \
   X(collective_rank, "tessera: collective: the result would have more than 8 dimensions; write tiled")                 \
+  X(ppermute_pairs,                                                                                                    \
+    "tessera: ppermute: a device sends or receives twice, or does not exist; name each at most once, counted from 0")  \
+  X(ppermute_devices,                                                                                                  \
+    "tessera: ppermute: pairs can be written for at most 24 devices along an axis; write ring<...> or shift<...>")     \
   X(pcast_transition,                                                                                                  \
     "tessera: pcast: there is no cast between these states; casts are invarying to varying or reduced, varying to "    \
     "unreduced, reduced to varying, for others use all_gather, psum or psum_scatter")                                  \

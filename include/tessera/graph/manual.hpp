@@ -2,6 +2,7 @@
 // Writing the nodes of a shard_map by value: its boundary, its casts and its collectives.
 #pragma once
 
+#include <tessera/graph/permutation.hpp>
 #include <tessera/graph/value.hpp>
 #include <tessera/sharding/manual.hpp>
 
@@ -54,6 +55,18 @@ constexpr value scatter_blocks(value v, axis_list axes, int d) {
 constexpr value take_block(value v, axis_list axes, int d) {
   const aval type = expect(sharding::split_blocks(v.type(), axes, d, v.mesh()));
   return write_manual(v, op::take_block, type, {axes, static_cast<std::uint64_t>(d)});
+}
+
+constexpr value exchange_blocks(value v, axis_list axes, int split, int concat) {
+  const aval type = expect(sharding::exchange_blocks(v.type(), axes, split, concat, v.mesh()));
+  return write_manual(collective_operand(v, axes), op::exchange_blocks, type,
+                      {axes, static_cast<std::uint64_t>(split), static_cast<std::uint64_t>(concat)});
+}
+
+/// Where nobody sends, the result is 0.
+constexpr value permute_blocks(value v, axis_list axes, const permutation& to) {
+  const aval type = expect(sharding::permute_blocks(v.type(), axes));
+  return write_manual(collective_operand(v, axes), op::permute_blocks, type, {axes, 0, to.words[0], to.words[1]});
 }
 
 }  // namespace tessera::graph

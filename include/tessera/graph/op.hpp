@@ -102,6 +102,8 @@ enum class op_kind : std::uint8_t {
   X(gather_blocks, manual, 1, false)      \
   X(scatter_blocks, manual, 1, false)     \
   X(take_block, manual, 1, false)         \
+  X(permute_blocks, manual, 1, false)     \
+  X(exchange_blocks, manual, 1, false)    \
   X(axis_index, manual, 0, false)
 
 enum class op : std::uint8_t {

@@ -112,7 +112,7 @@ constexpr bool is_control(step_kind kind) { return kind >= step_kind::scan && ki
 /// the axes that cut each dimension; all_reduce: kind; all_gather and reduce_scatter: outer, block, inner, kind;
 /// all_to_all: of its operand, outer, first, middle, second, inner, and whether the first one is split (then the second
 /// one is joined); collective_permute: the axes by which a device finds the place, counted along `axes`, of the one that
-/// sends to it; control: see control_sizes.
+/// sends to it, or 0 and the words of a permutation; control: see control_sizes.
 struct step {
   step_kind kind = step_kind::fused;
   int code = -1;  ///< of a fused step: which instruction list

@@ -92,6 +92,15 @@ concept RulesVariation = requires {
   Rule::rules_variation;
 };
 
+/// A rule that looks at the mesh alone: what it makes is the same on all devices.
+template <auto Rule>
+struct rule_of_mesh {
+  static constexpr bool rules_variation = true;
+  constexpr ruling operator()(std::span<const aval> x, const mesh_value& mesh) const { return Rule(x, mesh); }
+};
+template <auto Rule>
+inline constexpr rule_of_mesh<Rule> of_mesh{};
+
 /// What a rule says of operands that vary over different axes: inside shard_map those that lack an axis are cast, and the
 /// result varies over all of them.
 template <auto Rule>

@@ -94,17 +94,17 @@ inline constexpr auto same_type_rule = [](std::span<const aval> x, const mesh_va
 template <class Shape, dtype D = dtype::f32>
 constexpr auto full(const ArrayLike auto& x, Number auto number, OutSharding auto... options) {
   using spec = typename ops::spec_among<decltype(options)...>::type;
-  return ops::apply<"full", ops::creation_rule<Shape, D, spec>>(ops::write_full(number), x);
+  return ops::apply<"full", ops::of_mesh<ops::creation_rule<Shape, D, spec>>>(ops::write_full(number), x);
 }
 template <class Shape, dtype D = dtype::f32>
 constexpr auto zeros(const ArrayLike auto& x, OutSharding auto... options) {
   using spec = typename ops::spec_among<decltype(options)...>::type;
-  return ops::apply<"zeros", ops::creation_rule<Shape, D, spec>>(ops::write_full(0), x);
+  return ops::apply<"zeros", ops::of_mesh<ops::creation_rule<Shape, D, spec>>>(ops::write_full(0), x);
 }
 template <class Shape, dtype D = dtype::f32>
 constexpr auto ones(const ArrayLike auto& x, OutSharding auto... options) {
   using spec = typename ops::spec_among<decltype(options)...>::type;
-  return ops::apply<"ones", ops::creation_rule<Shape, D, spec>>(ops::write_full(1), x);
+  return ops::apply<"ones", ops::of_mesh<ops::creation_rule<Shape, D, spec>>>(ops::write_full(1), x);
 }
 
 /// Arrays of the dtype, extents and cuts of x. Source: jax.numpy.zeros_like, ones_like, full_like.
@@ -123,7 +123,7 @@ constexpr auto ones_like(const ArrayLike auto& x) {
 template <class Shape, int Dimension = 0, dtype D = dtype::i32>
 constexpr auto iota(const ArrayLike auto& x, OutSharding auto... options) {
   using spec = typename ops::spec_among<decltype(options)...>::type;
-  return ops::apply<"iota", ops::iota_rule<Shape, Dimension, D, spec>>(
+  return ops::apply<"iota", ops::of_mesh<ops::iota_rule<Shape, Dimension, D, spec>>>(
       [](const std::array<graph::value, 1>& v, const aval& type) {
         return ops::positions(v[0].owner, type, sharding::place_of(Dimension, type.rank));
       },
@@ -135,7 +135,7 @@ constexpr auto iota(const ArrayLike auto& x, OutSharding auto... options) {
 template <std::int64_t Start, std::int64_t Stop, std::int64_t Step = 1>
 constexpr auto arange(const ArrayLike auto& x, OutSharding auto... options) {
   using spec = typename ops::spec_among<decltype(options)...>::type;
-  return ops::apply<"arange", ops::arange_rule<Start, Stop, Step, spec>>(
+  return ops::apply<"arange", ops::of_mesh<ops::arange_rule<Start, Stop, Step, spec>>>(
       [](const std::array<graph::value, 1>& v, const aval& type) {
         const graph::value count = ops::positions(v[0].owner, type, 0);
         const graph::value scaled = Step == 1 ? count : count * static_cast<double>(Step);
@@ -152,7 +152,7 @@ constexpr auto arange(const ArrayLike auto& x, OutSharding auto... options) {
 template <std::int64_t Rows, std::int64_t Columns = Rows, int K = 0, dtype D = dtype::f32>
 constexpr auto eye(const ArrayLike auto& x, OutSharding auto... options) {
   using spec = typename ops::spec_among<decltype(options)...>::type;
-  return ops::apply<"eye", ops::creation_rule<shape<Rows, Columns>, D, spec>>(
+  return ops::apply<"eye", ops::of_mesh<ops::creation_rule<shape<Rows, Columns>, D, spec>>>(
       [](const std::array<graph::value, 1>& v, const aval& type) {
         const graph::value diagonal = ops::diagonals(v[0].owner, type);
         const graph::value ones = graph::binary(graph::op::eq, diagonal, graph::number_like(diagonal, K));

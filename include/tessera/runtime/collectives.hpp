@@ -4,6 +4,7 @@
 
 #include <tessera/core/error.hpp>
 #include <tessera/core/shards.hpp>
+#include <tessera/graph/permutation.hpp>
 #include <tessera/graph/program.hpp>
 #include <tessera/kernels/parallel.hpp>
 #include <tessera/kernels/reduce.hpp>
@@ -102,9 +103,20 @@ struct collective {
     }
   }
 
-  /// The block of the device whose place along `axes` is this one's along the axes in `sizes[0]`.
+  /// Which place along `axes` sends to a device: this one's along the axes in `sizes[0]`, or what a permutation says.
+  std::int64_t sender(std::int64_t device) const {
+    if (s.sizes[0] != 0) return block_index(device, static_cast<axis_list>(s.sizes[0]), mesh);
+    const graph::permutation to{{static_cast<std::uint64_t>(s.sizes[1]), static_cast<std::uint64_t>(s.sizes[2])}};
+    return to.source(block_index(device, s.axes, mesh), group());
+  }
+
+  /// The block of the device that sends to this one, or zeros.
   void permute(std::int64_t device) const {
-    const std::int64_t place = block_index(device, static_cast<axis_list>(s.sizes[0]), mesh);
+    const std::int64_t place = sender(device);
+    if (place < 0) {
+      std::memset(target_block(device), 0, static_cast<std::size_t>(target.bytes));
+      return;
+    }
     std::memcpy(target_block(device), source_block(device_at(device, s.axes, place, mesh)),
                 static_cast<std::size_t>(target.bytes));
   }

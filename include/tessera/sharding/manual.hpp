@@ -135,6 +135,9 @@ constexpr ruling exchange_blocks(const aval& a, axis_list axes, int split, int c
   return blocks;
 }
 
+/// What one device has goes to another one: varying to varying.
+constexpr ruling permute_blocks(const aval& a, axis_list axes) { return varying_operand(a, axes); }
+
 /// The block of `a` that the body of a shard_map over `manual` axes sees: they vanish from dimensions, along which the
 /// value is varying. They have to be the major ones where other axes cut the same dimension.
 constexpr ruling to_local(aval a, axis_set manual, const mesh_value& mesh) {

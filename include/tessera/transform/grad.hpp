@@ -264,6 +264,9 @@ constexpr value manual_cotangent(const graph::node& n, value x, value ct) {
                  : graph::scatter_blocks(ct, axes, d);
     case op::take_block: return graph::gather_blocks(ct, axes, d, manual_state::invarying);
     case op::scatter_blocks: return graph::gather_blocks(ct, axes, d, sharding::state_along(wanted, axis_at(axes, 0)));
+    case op::exchange_blocks: return graph::exchange_blocks(ct, axes, static_cast<int>(n.attribute[2]), d);
+    case op::permute_blocks:
+      return graph::permute_blocks(ct, axes, graph::permutation{{n.attribute[2], n.attribute[3]}}.inverse());
     default: return {};
   }
 }

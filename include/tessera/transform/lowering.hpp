@@ -402,7 +402,7 @@ struct lowering {
   constexpr void permute_step(int id) {
     graph::step s = plain_step(graph::step_kind::collective_permute, id);
     s.axes = static_cast<axis_list>(g.at(id).attribute[0]);
-    s.sizes[0] = static_cast<std::int64_t>(g.at(id).attribute[1]);
+    for (int i = 0; i < 3; ++i) s.sizes[i] = static_cast<std::int64_t>(g.at(id).attribute[1 + i]);
     s.bytes = g.type(id).bytes();
     out.steps.push_back(s);
   }

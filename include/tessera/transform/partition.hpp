@@ -6,6 +6,7 @@
 #include <tessera/graph/control.hpp>
 #include <tessera/graph/gather.hpp>
 #include <tessera/graph/graph.hpp>
+#include <tessera/graph/permutation.hpp>
 #include <tessera/graph/value.hpp>
 #include <tessera/transform/forms.hpp>
 #include <tessera/transform/simplify.hpp>
@@ -277,6 +278,9 @@ struct partitioner : form_moves {
     if (n.code == op::axis_index) return axis_index(n);
     const int from = request(n.operands[0]);
     const auto axes = static_cast<axis_list>(n.attribute[0]);
+    const graph::permutation sends{{n.attribute[2], n.attribute[3]}};
+    if (axes == 0 && n.code == op::permute_blocks && sends.source(0, 1) < 0)
+      return {n.type, combine::sum, graph::full(&result, block(n.type), 0).id};
     if (n.code == op::to_local || n.code == op::to_global || n.code == op::pcast || axes == 0)
       return {n.type, combine::sum, from};
     aval type = block(n.type, from);
@@ -293,6 +297,8 @@ struct partitioner : form_moves {
         return add(op::all_gather, 0, {axes, n.attribute[1]});
       case op::scatter_blocks:
         return add(op::reduce_scatter, set_of(axes), {axes, n.attribute[1], static_cast<std::uint64_t>(combine::sum)});
+      case op::exchange_blocks: return add(op::all_to_all, set_of(axes), {axes, n.attribute[1], n.attribute[2]});
+      case op::permute_blocks: return add(op::permute, set_of(axes), {axes, 0, n.attribute[2], n.attribute[3]});
       default: return add(op::local_slice, set_of(axes), {axes, n.attribute[1]});
     }
   }

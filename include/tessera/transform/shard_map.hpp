@@ -3,7 +3,7 @@
 #pragma once
 
 #include <tessera/graph/manual.hpp>
-#include <tessera/ops/apply.hpp>
+#include <tessera/ops/tree.hpp>
 
 #include <array>
 #include <tuple>
@@ -22,14 +22,7 @@ struct axis_names {};
 
 namespace transform {
 
-template <class T>
-inline constexpr bool is_tuple = false;
-template <class... Ts>
-inline constexpr bool is_tuple<std::tuple<Ts...>> = true;
-template <class A, class B>
-inline constexpr bool is_tuple<std::pair<A, B>> = true;
-template <class T, std::size_t N>
-inline constexpr bool is_tuple<std::array<T, N>> = true;
+using ops::is_tuple;
 
 template <class T, class Leaf>
 constexpr bool every_leaf(Leaf is_leaf) {
@@ -59,18 +52,6 @@ constexpr auto map_leaves(const T& x, F f) {
     return std::apply([&](const auto&... parts) { return std::tuple{map_leaves(parts, f)...}; }, x);
   else return f(x);
 }
-
-/// The mesh of all arrays in a type.
-template <class T>
-struct mesh_of_leaves : ops::mesh_of<T> {};
-template <class T>
-requires is_tuple<T>
-struct mesh_of_leaves<T> {
-  template <std::size_t... I>
-  static auto join(std::index_sequence<I...>)
-      -> join_meshes<typename mesh_of_leaves<std::remove_cvref_t<std::tuple_element_t<I, T>>>::type...>;
-  using type = typename decltype(join(std::make_index_sequence<std::tuple_size_v<T>>{}))::type;
-};
 
 /// One shard_map over Mesh along the axes of Manual.
 template <class Mesh, axis_set Manual>
@@ -218,7 +199,7 @@ struct mapped {
 
   template <class... Args>
   constexpr auto operator()(const Args&... args) const {
-    using Mesh = typename join_meshes<typename mesh_of_leaves<Args>::type...>::type;
+    using Mesh = typename join_meshes<typename ops::mesh_of_tree<Args>::type...>::type;
     constexpr message fault = fault_of<Mesh, Args...>();
     if constexpr ((holds_poison<Args>() || ...)) {
       return poison{};
@@ -248,7 +229,8 @@ struct mapped {
   static constexpr message fault_of() {
     if constexpr (!(is_mapped_argument<Args>() && ...)) return message::shard_map_argument;
     else if constexpr (Mesh::open) return message::shard_map_mesh;
-    else if constexpr (!(meshes_agree<typename mesh_of_leaves<Args>::type, Mesh> && ...)) return message::mesh_mismatch;
+    else if constexpr (!(meshes_agree<typename ops::mesh_of_tree<Args>::type, Mesh> && ...))
+      return message::mesh_mismatch;
     else if constexpr (std::is_void_v<typename Options::out>) return message::shard_map_out_specs;
     else if constexpr (constexpr message chosen = chosen_axes<typename Options::names>::over(Mesh::value).failure;
                        chosen != message::none)
