@@ -28,3 +28,4 @@
 #include <tessera/ops/where.hpp>
 #include <tessera/runtime/tensor.hpp>
 #include <tessera/transform/shard_map.hpp>
+#include <tessera/transform/checkpoint.hpp>

@@ -8,8 +8,9 @@ namespace tessera::graph {
 
 /// What a control node does. scan: `trips` times the body, over carries and slices of stacked arrays; while_loop: the
 /// body as long as the condition, the body after it, gives true; branch: the first body if the predicate is true, else
-/// the second.
-enum class control_kind : std::uint8_t { scan, while_loop, branch };
+/// the second; call: the body once, as a part of the program whose values are kept for a gradient as the node's policy
+/// says.
+enum class control_kind : std::uint8_t { scan, while_loop, branch, call };
 
 /// A control node in words. Its arguments are, in order: the predicate of a branch; the carries; the stacked arrays (one
 /// slice of the leading dimension a trip); what bodies capture. A body's parameters are the number of the trip (int32)
@@ -23,7 +24,9 @@ struct control {
   int stacked = 0;
   bool reverse = false;
 
-  constexpr int bodies() const { return kind == control_kind::scan ? 1 : 2; }
+  constexpr int bodies() const {
+    return kind == control_kind::while_loop || kind == control_kind::branch ? 2 : 1;
+  }
   /// Arguments before the first one that bodies see.
   constexpr int leading() const { return kind == control_kind::branch ? 1 : 0; }
 };

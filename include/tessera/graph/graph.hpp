@@ -9,6 +9,7 @@
 #include <tessera/sharding/dot_general.hpp>
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace tessera::graph {
@@ -17,19 +18,34 @@ namespace tessera::graph {
 template <class T>
 using list = std::vector<T>;
 
+/// What a checkpoint policy is asked about: a value that the gradient of a region could use. `name` is that of
+/// checkpoint_name, where the value is one.
+struct residual {
+  op code = op::constant;
+  aval type{};
+  bool batched = false;  ///< of a contraction: whether it has batch dimensions
+  std::string_view name{};
+};
+
+/// What becomes of a value between the forward and the backward part of a region.
+enum class keep : std::uint8_t { recompute, save };
+
+using policy_function = keep (*)(const residual&);
+
 /// One operation. Operands come before their users. `attribute` means, by operation: parameter: its place; iota: the
 /// dimension; transpose: the permutation; broadcast: for each operand dimension its place in the result; dot: the four
 /// dimension lists; reductions: the set of dimensions; slice and update_slice: up to four dimensions, see layout.hpp;
 /// dynamic_slice and
 /// dynamic_update: the dimension; gather and scatter: see gather.hpp; check_range: the bound, negative if one may count from the end; all_reduce: set of axes, combine; all_gather, reduce_scatter, local_slice: list of axes,
 /// dimension (, combine); all_to_all: list of axes, dimension that is split, dimension that is joined; permute: see
-/// forms.hpp; control and result: see control.hpp.
+/// forms.hpp; control and result: see control.hpp; name: its characters.
 struct node {
   op code = op::constant;
   aval type{};
   int operands[3] = {-1, -1, -1};
   std::uint64_t attribute[4] = {0, 0, 0, 0};
   double value = 0;
+  policy_function policy = nullptr;  ///< of a call, while it is traced; null: whatever the gradient finds best
 
   constexpr int operand_count() const { return about(code).operands; }
   friend constexpr bool operator==(const node&, const node&) = default;
@@ -109,6 +125,29 @@ struct graph {
     captures.push_back({outer, add_parameter(parent->type(outer))});
     return captures.back().parameter;
   }
+};
+
+/// Characters a name may have at most.
+inline constexpr std::size_t max_value_name = 31;
+
+constexpr void set_name(node& n, std::string_view name) {
+  for (std::size_t i = 0; i < name.size(); ++i)
+    n.attribute[i / 8] |= static_cast<std::uint64_t>(static_cast<unsigned char>(name[i])) << (8 * (i % 8));
+}
+
+/// The name of a name node.
+struct value_name {
+  char chars[max_value_name + 1]{};
+  std::size_t size = 0;
+
+  constexpr explicit value_name(const node& n) {
+    for (; size < max_value_name; ++size) {
+      const auto c = static_cast<char>(n.attribute[size / 8] >> (8 * (size % 8)) & 255U);
+      if (c == 0) break;
+      chars[size] = c;
+    }
+  }
+  constexpr std::string_view view() const { return {chars, size}; }
 };
 
 constexpr sharding::dot_dims dot_dims_of(const node& n) {

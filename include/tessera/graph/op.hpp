@@ -48,6 +48,7 @@ enum class op_kind : std::uint8_t {
   X(convert, elementwise, 1, false)       \
   X(copy, elementwise, 1, false)          \
   X(stop_gradient, elementwise, 1, false) \
+  X(name, elementwise, 1, false)          \
   X(add, elementwise, 2, false)           \
   X(sub, elementwise, 2, false)           \
   X(mul, elementwise, 2, false)           \

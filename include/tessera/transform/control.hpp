@@ -205,6 +205,12 @@ struct control_lowering {
     step().sizes[graph::second_steps] = lower_body(outer.g.bodies[static_cast<std::size_t>(c.body + 1)], targets);
     close();
   }
+
+  /// The steps of a body that runs once stand among those around them.
+  constexpr void call() {
+    graph::list<int> targets = results;
+    lower_body(first_body(), targets);
+  }
 };
 
 constexpr void lower_control(lowering& pass, const graph::list<int>& members) {
@@ -213,6 +219,7 @@ constexpr void lower_control(lowering& pass, const graph::list<int>& members) {
     case graph::control_kind::scan: return lower.scan();
     case graph::control_kind::while_loop: return lower.while_loop();
     case graph::control_kind::branch: return lower.branch();
+    case graph::control_kind::call: return lower.call();
   }
 }
 

@@ -50,7 +50,8 @@ constexpr value unary_cotangent(op code, value x, value y, value ct) {
     case op::erf: return ct * (2.0 * std::numbers::inv_sqrtpi * graph::unary(op::exp, -graph::unary(op::square, x)));
     case op::relu: return graph::select(graph::binary(op::gt, x, graph::number_like(x, 0)), ct, zero());
     case op::convert: return is_floating(x.type().type) ? graph::convert(ct, x.type().type) : value{};
-    case op::copy: return ct;
+    case op::copy:
+    case op::name: return ct;
     default: return {};
   }
 }
@@ -329,19 +330,23 @@ struct seed {
   int cotangent = -1;
 };
 
+/// The policies of the checkpointed regions around a value, outermost first.
+using policies = std::span<const graph::policy_function>;
+
 /// Cotangents of the arguments of control node `id`, -1 where none flows, given those of its results (by number, -1 for
 /// none) and which arguments matter; see grad_control.hpp.
 constexpr graph::list<int> control_cotangents(graph::graph& g, int id, const graph::list<int>& of_results,
-                                              const graph::list<char>& wanted);
+                                              const graph::list<char>& wanted, policies around);
 
 /// The reverse pass over the nodes up to `last`: the cotangent of each, or -1.
 struct reverse_pass {
   graph::graph& g;
+  policies around;
   graph::list<char> depends;
   graph::list<int> ct;
 
-  constexpr reverse_pass(graph::graph& graph_in, int last, std::span<const int> wrt)
-      : g(graph_in), depends(depends_on(graph_in, last, wrt)), ct(static_cast<std::size_t>(last + 1), -1) {}
+  constexpr reverse_pass(graph::graph& graph_in, int last, std::span<const int> wrt, policies policies_around)
+      : g(graph_in), around(policies_around), depends(depends_on(graph_in, last, wrt)), ct(static_cast<std::size_t>(last + 1), -1) {}
 
   constexpr bool matters(int id) const { return depends[static_cast<std::size_t>(id)] != 0; }
 
@@ -364,7 +369,7 @@ struct reverse_pass {
     const graph::list<int> arguments = graph::arguments_of(g, id);
     graph::list<char> wanted;
     for (int argument : arguments) wanted.push_back(matters(argument) ? 1 : 0);
-    const graph::list<int> back = control_cotangents(g, id, of_results, wanted);
+    const graph::list<int> back = control_cotangents(g, id, of_results, wanted, around);
     for (std::size_t i = 0; i < arguments.size(); ++i)
       if (wanted[i] && back[i] >= 0) add(arguments[i], {&g, back[i]});
   }
@@ -390,10 +395,11 @@ struct reverse_pass {
 
 /// Adds the cotangents of the nodes `wrt` that the seeds lead to and returns their ids, each of exactly the type of its
 /// node. A node that no seed depends on has a cotangent of zeros.
-constexpr graph::list<int> gradients(graph::graph& g, std::span<const seed> seeds, std::span<const int> wrt) {
+constexpr graph::list<int> gradients(graph::graph& g, std::span<const seed> seeds, std::span<const int> wrt,
+                                     policies around = {}) {
   int last = -1;
   for (const seed& s : seeds) last = s.node > last ? s.node : last;
-  reverse_pass pass(g, last, wrt);
+  reverse_pass pass(g, last, wrt, around);
   for (const seed& s : seeds) pass.add(s.node, {&g, s.cotangent});
   pass.run();
   graph::list<int> result;

@@ -18,11 +18,89 @@ constexpr bool is_cheap(op code) {
     case graph::op_kind::elementwise:
     case graph::op_kind::view:
     case graph::op_kind::list:
-    case graph::op_kind::check: return code != op::parameter;
+    case graph::op_kind::check: return code != op::parameter && code != op::name;
     case graph::op_kind::movement: return code != op::reshard;
     default: return false;
   }
 }
+
+/// Node `id` as a policy sees it; the result of a control node is what its body made.
+constexpr graph::keep ask(graph::policy_function policy, const graph::graph& g, int id) {
+  const graph::node& n = g.at(id);
+  if (n.code == op::result) {
+    const graph::control c = graph::control_of(g.at(n.operands[0]));
+    const graph::graph& body = g.bodies[static_cast<std::size_t>(c.body + c.bodies() - 1)];
+    return ask(policy, body, body.outputs[static_cast<std::size_t>(n.attribute[0])].node);
+  }
+  graph::residual value{n.code, n.type, n.code == op::dot && n.attribute[2] != 0};
+  if (n.code != op::name) return policy(value);
+  const graph::value_name name(n);
+  value.name = name.view();
+  return policy(value);
+}
+
+/// Divides a body with its transpose behind it into what the forward part can compute and what needs cotangents, and
+/// chooses the values that the former hands to the latter.
+struct partial_evaluation {
+  const graph::graph& joint;
+  policies allowed;  ///< none: everything may be kept
+  graph::list<char> known{};
+  graph::list<char> available{};
+  graph::list<char> easy{};
+
+  /// `unknown`: parameters that stand for cotangents; `at_hand`: parameters that the backward part has anyway.
+  constexpr partial_evaluation(const graph::graph& body, policies those, const graph::list<int>& unknown,
+                               const graph::list<int>& at_hand)
+      : joint(body),
+        allowed(those),
+        known(body.nodes.size(), 1),
+        available(body.nodes.size(), 0),
+        easy(body.nodes.size(), 0) {
+    for (int p : unknown) known[static_cast<std::size_t>(p)] = 0;
+    for (int p : at_hand) available[static_cast<std::size_t>(p)] = 1;
+    for (int i = 0; i < joint.size(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      bool all_easy = true;
+      for (int k = 0; k < joint.at(i).operand_count(); ++k) {
+        const auto operand = static_cast<std::size_t>(joint.at(i).operands[k]);
+        known[at] = known[at] && known[operand];
+        all_easy &= easy[operand] != 0;
+      }
+      easy[at] = available[at] || (is_cheap(joint.at(i).code) ? all_easy : may_keep(i));
+    }
+  }
+
+  constexpr bool may_keep(int id) const {
+    if (allowed.empty() || joint.at(id).code == op::parameter) return true;
+    for (graph::policy_function policy : allowed)
+      if (ask(policy, joint, id) == graph::keep::save) return true;
+    return false;
+  }
+
+  /// Known values for `outputs`: those that may be kept and are not cheap to compute from others that are.
+  constexpr graph::list<int> saved_for(const graph::list<int>& outputs) const {
+    graph::list<int> saved;
+    graph::list<char> seen = available;
+    graph::list<int> stack;
+    const auto push = [&](int node) {
+      if (seen[static_cast<std::size_t>(node)]) return;
+      seen[static_cast<std::size_t>(node)] = 1;
+      stack.push_back(node);
+    };
+    for (int o : outputs) push(o);
+    while (!stack.empty()) {
+      const int node = stack.back();
+      stack.pop_back();
+      const auto at = static_cast<std::size_t>(node);
+      const bool made_again = is_cheap(joint.at(node).code) && easy[at];
+      const bool storable = !is(joint.at(node).code, graph::op_kind::list) && joint.at(node).code != op::control;
+      if (known[at] && !made_again && storable && may_keep(node)) saved.push_back(node);
+      else
+        for (int k = 0; k < joint.at(node).operand_count(); ++k) push(joint.at(node).operands[k]);
+    }
+    return saved;
+  }
+};
 
 /// Differentiates a scan: `joint` is its body with the transpose of the body behind it; values of the former that the
 /// latter uses become stacked results of the one loop and stacked arguments of the other.
@@ -32,6 +110,7 @@ struct scan_gradient {
   graph::control c;
   graph::list<int> arguments;
   const graph::list<int>& of_results;
+  policies around;
   graph::list<char> active;  ///< by argument: whether it has a cotangent
   graph::graph joint{};
   graph::list<int> forward{};   ///< parameters of the body in `joint`: trip, carries, stacked, captured
@@ -42,12 +121,13 @@ struct scan_gradient {
   graph::list<int> saved{};     ///< nodes of `joint`
 
   constexpr scan_gradient(graph::graph& graph_in, int node, const graph::list<int>& results,
-                          const graph::list<char>& wanted)
+                          const graph::list<char>& wanted, policies policies_around)
       : g(graph_in),
         id(node),
         c(graph::control_of(graph_in.at(node))),
         arguments(graph::arguments_of(graph_in, node)),
         of_results(results),
+        around(policies_around),
         active(wanted) {
     joint.mesh = g.mesh;
   }
@@ -98,40 +178,16 @@ struct scan_gradient {
     graph::list<int> wrt;
     for (std::size_t i = 0; i < arguments.size(); ++i)
       if (active[i]) wrt.push_back(forward[i + 1]);
-    return gradients(joint, seeds, wrt);
+    return gradients(joint, seeds, wrt, around);
   }
 
-  /// Nodes of `joint` that the forward trips can compute.
-  constexpr graph::list<char> known_nodes() const {
-    graph::list<char> known(joint.nodes.size(), 1);
-    for (int p : carried) known[static_cast<std::size_t>(p)] = 0;
-    for (int p : incoming) known[static_cast<std::size_t>(p)] = 0;
-    for (int i = 0; i < joint.size(); ++i)
-      for (int k = 0; k < joint.at(i).operand_count(); ++k)
-        if (!known[static_cast<std::size_t>(joint.at(i).operands[k])]) known[static_cast<std::size_t>(i)] = 0;
-    return known;
-  }
-
-  /// What is kept of a trip for the transpose: values that it uses, or that cheap ones it uses are made of.
+  /// What is kept of every trip for the transpose.
   constexpr void choose_saved(const graph::list<int>& outputs) {
-    const graph::list<char> known = known_nodes();
-    graph::list<char> seen(joint.nodes.size(), 0);
-    graph::list<int> stack;
-    const auto push = [&](int node) {
-      if (seen[static_cast<std::size_t>(node)]) return;
-      seen[static_cast<std::size_t>(node)] = 1;
-      stack.push_back(node);
-    };
-    for (std::size_t p = 0; p < forward.size(); ++p)
-      if (p == 0 || p > carries()) seen[static_cast<std::size_t>(forward[p])] = 1;
-    for (int o : outputs) push(o);
-    while (!stack.empty()) {
-      const int node = stack.back();
-      stack.pop_back();
-      if (known[static_cast<std::size_t>(node)] && !is_cheap(joint.at(node).code)) saved.push_back(node);
-      else
-        for (int k = 0; k < joint.at(node).operand_count(); ++k) push(joint.at(node).operands[k]);
-    }
+    graph::list<int> unknown = carried;
+    unknown.insert(unknown.end(), incoming.begin(), incoming.end());
+    graph::list<int> at_hand{forward[0]};
+    for (std::size_t i = carries(); i < arguments.size(); ++i) at_hand.push_back(forward[i + 1]);
+    saved = partial_evaluation(joint, {}, unknown, at_hand).saved_for(outputs);
   }
 
   constexpr int zeros(const aval& type) { return graph::full(&g, type, 0.0).id; }
@@ -206,46 +262,94 @@ struct scan_gradient {
   }
 };
 
+/// Where a body and its transpose stand in one graph: parameters for the trip, the incoming cotangents, and the body's
+/// own; outputs are the cotangents of the wanted arguments.
+struct joint_body {
+  graph::graph joint{};
+  graph::list<int> cotangents{};
+  graph::list<int> forward{};  ///< the body's parameters
+  graph::list<int> made{};     ///< its outputs
+  graph::list<int> outputs{};
+
+  /// `wanted` is by parameter of the body but the first.
+  constexpr joint_body(const graph::graph& body, const graph::list<int>& of_results, const graph::list<char>& wanted,
+                       policies around) {
+    joint.mesh = body.mesh;
+    forward.push_back(joint.add_parameter(scalar_aval(dtype::i32)));
+    graph::list<seed> seeds;
+    for (std::size_t r = 0; r < of_results.size(); ++r)
+      if (of_results[r] >= 0) cotangents.push_back(joint.add_parameter(body.type(body.outputs[r].node)));
+    for (std::size_t p = 1; p < body.parameters.size(); ++p)
+      forward.push_back(joint.add_parameter(body.type(body.parameters[p])));
+    const graph::list<int> place = embed(joint, body, forward);
+    for (const graph::output& o : body.outputs) made.push_back(place[static_cast<std::size_t>(o.node)]);
+    for (std::size_t r = 0; r < of_results.size(); ++r)
+      if (of_results[r] >= 0) seeds.push_back({made[r], cotangents[seeds.size()]});
+    graph::list<int> wrt;
+    for (std::size_t p = 0; p < wanted.size(); ++p)
+      if (wanted[p]) wrt.push_back(forward[p + 1]);
+    outputs = gradients(joint, seeds, wrt, around);
+  }
+};
+
+/// Results of control node `back` as cotangents of arguments, from argument number `first` on.
+constexpr graph::list<int> wanted_results(graph::graph& g, int back, const graph::list<int>& arguments,
+                                          const graph::list<char>& wanted, std::size_t first) {
+  graph::list<int> result(arguments.size(), -1);
+  int next = 0;
+  for (std::size_t i = first; i < arguments.size(); ++i)
+    if (wanted[i]) result[i] = graph::add_result(g, back, next++, g.type(arguments[i]));
+  return result;
+}
+
 /// The gradient of a branch is a branch: each body computes its values again and then their cotangents.
 constexpr graph::list<int> branch_cotangents(graph::graph& g, int id, const graph::list<int>& of_results,
-                                             const graph::list<char>& wanted) {
+                                             const graph::list<char>& wanted, policies around) {
   const graph::control c = graph::control_of(g.at(id));
   const graph::list<int> arguments = graph::arguments_of(g, id);
   graph::list<int> given{arguments[0]};
   for (int ct : of_results)
     if (ct >= 0) given.push_back(ct);
-  for (std::size_t i = 1; i < arguments.size(); ++i) given.push_back(arguments[i]);
+  given.insert(given.end(), arguments.begin() + 1, arguments.end());
   const graph::control back{graph::control_kind::branch, static_cast<int>(g.bodies.size())};
   for (int b = 0; b < 2; ++b) {
-    const graph::graph body = g.bodies[static_cast<std::size_t>(c.body + b)];
-    graph::graph joint;
-    joint.mesh = g.mesh;
-    const int trip = joint.add_parameter(scalar_aval(dtype::i32));
-    graph::list<int> cotangents;
-    for (std::size_t r = 0; r < of_results.size(); ++r)
-      if (of_results[r] >= 0) cotangents.push_back(joint.add_parameter(body.type(body.outputs[r].node)));
-    graph::list<int> forward{trip};
-    for (std::size_t i = 1; i < arguments.size(); ++i) forward.push_back(joint.add_parameter(g.type(arguments[i])));
-    const graph::list<int> place = embed(joint, body, forward);
-    graph::list<seed> seeds;
-    for (std::size_t r = 0; r < of_results.size(); ++r)
-      if (of_results[r] >= 0)
-        seeds.push_back({place[static_cast<std::size_t>(body.outputs[r].node)], cotangents[seeds.size()]});
-    graph::list<int> wrt;
-    for (std::size_t i = 1; i < arguments.size(); ++i)
-      if (wanted[i]) wrt.push_back(forward[i]);
-    for (int ct : gradients(joint, seeds, wrt)) joint.outputs.push_back({ct, -1});
-    g.bodies.push_back(joint);
+    const joint_body both(g.bodies[static_cast<std::size_t>(c.body + b)], of_results,
+                          graph::list<char>(wanted.begin() + 1, wanted.end()), around);
+    graph::graph body = both.joint;
+    for (int ct : both.outputs) body.outputs.push_back({ct, -1});
+    g.bodies.push_back(body);
   }
-  const int node = graph::add_control(g, back, given);
-  graph::list<int> result(arguments.size(), -1);
-  int next = 0;
-  for (std::size_t i = 1; i < arguments.size(); ++i)
-    if (wanted[i]) {
-      result[i] = graph::add_result(g, node, next, g.type(arguments[i]));
-      ++next;
-    }
-  return result;
+  return wanted_results(g, graph::add_control(g, back, given), arguments, wanted, 1);
+}
+
+/// The gradient of a call is a call that computes the body's values again, but for those that the policy lets the first
+/// one keep. Policies of regions around it may keep values for their own sake.
+constexpr graph::list<int> call_cotangents(graph::graph& g, int id, const graph::list<int>& of_results,
+                                           const graph::list<char>& wanted, policies around) {
+  const graph::control c = graph::control_of(g.at(id));
+  const graph::list<int> arguments = graph::arguments_of(g, id);
+  graph::list<graph::policy_function> allowed(around.begin(), around.end());
+  if (g.at(id).policy != nullptr) allowed.push_back(g.at(id).policy);
+  const joint_body both(g.bodies[static_cast<std::size_t>(c.body)], of_results, wanted, allowed);
+  const graph::list<int> saved =
+      partial_evaluation(both.joint, allowed, both.cotangents, both.forward).saved_for(both.outputs);
+
+  graph::list<int> forward_outputs = both.made;
+  forward_outputs.insert(forward_outputs.end(), saved.begin(), saved.end());
+  graph::list<int> parameters{both.forward[0]};
+  parameters.insert(parameters.end(), both.cotangents.begin(), both.cotangents.end());
+  parameters.insert(parameters.end(), both.forward.begin() + 1, both.forward.end());
+  parameters.insert(parameters.end(), saved.begin(), saved.end());
+  graph::list<int> given;
+  for (int ct : of_results)
+    if (ct >= 0) given.push_back(ct);
+  given.insert(given.end(), arguments.begin(), arguments.end());
+  for (std::size_t s = 0; s < saved.size(); ++s)
+    given.push_back(graph::add_result(g, id, static_cast<int>(both.made.size() + s), both.joint.type(saved[s])));
+  const graph::control back{graph::control_kind::call, static_cast<int>(g.bodies.size())};
+  g.bodies.push_back(extract(both.joint, parameters, both.outputs, checks::drop));
+  g.bodies[static_cast<std::size_t>(c.body)] = extract(both.joint, both.forward, forward_outputs, checks::keep);
+  return wanted_results(g, graph::add_control(g, back, given), arguments, wanted, 0);
 }
 
 /// A while loop does not know how many trips it will make, so nothing can be kept for a gradient.
@@ -254,10 +358,11 @@ inline void while_loop_has_no_gradient() {
 }
 
 constexpr graph::list<int> control_cotangents(graph::graph& g, int id, const graph::list<int>& of_results,
-                                              const graph::list<char>& wanted) {
+                                              const graph::list<char>& wanted, policies around) {
   switch (graph::control_of(g.at(id)).kind) {
-    case graph::control_kind::scan: return scan_gradient(g, id, of_results, wanted).run();
-    case graph::control_kind::branch: return branch_cotangents(g, id, of_results, wanted);
+    case graph::control_kind::scan: return scan_gradient(g, id, of_results, wanted, around).run();
+    case graph::control_kind::branch: return branch_cotangents(g, id, of_results, wanted, around);
+    case graph::control_kind::call: return call_cotangents(g, id, of_results, wanted, around);
     default: while_loop_has_no_gradient();
   }
   return {};

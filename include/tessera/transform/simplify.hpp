@@ -35,7 +35,7 @@ constexpr bool same_node(const graph::node& a, const graph::node& b) {
 
 /// Whether the node only passes its operand on.
 constexpr bool is_identity(const graph::graph& g, const graph::node& n) {
-  if (n.code == op::stop_gradient) return true;
+  if (n.code == op::stop_gradient || n.code == op::name) return true;
   if (n.code == op::reshape || n.code == op::reshard || n.code == op::convert) return n.type == g.type(n.operands[0]);
   return false;
 }
