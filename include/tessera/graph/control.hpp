@@ -24,9 +24,15 @@ struct control {
   int stacked = 0;
   bool reverse = false;
 
-  constexpr int bodies() const {
-    return kind == control_kind::while_loop || kind == control_kind::branch ? 2 : 1;
+  constexpr int bodies() const { return kind == control_kind::while_loop || kind == control_kind::branch ? 2 : 1; }
+  /// Which carry node `id` of a body is as it comes in, or -1.
+  constexpr int carry_at(const graph& inside, int id) const {
+    if (inside.at(id).code != op::parameter) return -1;
+    const auto place = static_cast<int>(inside.at(id).attribute[0]);
+    return place >= 1 && place <= carries ? place - 1 : -1;
   }
+  constexpr bool is_carry(const graph& inside, int id) const { return carry_at(inside, id) >= 0; }
+
   /// Arguments before the first one that bodies see.
   constexpr int leading() const { return kind == control_kind::branch ? 1 : 0; }
 };

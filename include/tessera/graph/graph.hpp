@@ -140,6 +140,7 @@ struct value_name {
   char chars[max_value_name + 1]{};
   std::size_t size = 0;
 
+  constexpr value_name() = default;
   constexpr explicit value_name(const node& n) {
     for (; size < max_value_name; ++size) {
       const auto c = static_cast<char>(n.attribute[size / 8] >> (8 * (size % 8)) & 255U);

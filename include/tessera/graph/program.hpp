@@ -13,7 +13,7 @@
 
 namespace tessera::graph {
 
-/// Where a buffer lies. A window is a part of another buffer that moves from trip to trip of a loop.
+/// Where a buffer lies. A window is a part of another buffer, which may move from trip to trip of a loop.
 enum class space : std::uint8_t { temporary, argument, result, constant, window };
 
 /// Memory for one block of a value; `place` is an offset in a device's arena in bytes, or the number of an argument,
@@ -25,11 +25,13 @@ struct buffer {
   dtype type = dtype::f32;
   axis_set varying = 0;
   axis_list summed = 0;     ///< axes over which devices of one process have added up their blocks as they made them
-  int loop = -1;            ///< of a window: the number of the loop it moves in,
+  std::int64_t offset = 0;  ///< of a window: where it starts in the other buffer, in bytes;
+  int loop = -1;            ///< the number of the loop it moves in, or -1 if it stays,
   std::int64_t stride = 0;  ///< and by how many bytes a trip
 
   constexpr void fields(auto&& field) {
-    field(where), field(place), field(bytes), field(type), field(varying), field(summed), field(loop), field(stride);
+    field(where), field(place), field(bytes), field(type), field(varying), field(summed);
+    field(offset), field(loop), field(stride);
   }
 };
 

@@ -53,7 +53,7 @@ class basic_executor {
     bases_.resize(program_.buffers.size());
     windows_.resize(static_cast<std::size_t>(program_.loops));
     for (std::size_t b = 0; b < program_.buffers.size(); ++b)
-      if (program_.buffers[b].where == graph::space::window)
+      if (program_.buffers[b].where == graph::space::window && program_.buffers[b].loop >= 0)
         windows_[static_cast<std::size_t>(program_.buffers[b].loop)].push_back(static_cast<int>(b));
   }
 
@@ -135,7 +135,7 @@ class basic_executor {
   void start_trip(const graph::step& s, std::int64_t trip) {
     for (int w : windows_[static_cast<std::size_t>(s.sizes[graph::loop_number])]) {
       const graph::buffer& window = program_.buffers[static_cast<std::size_t>(w)];
-      bases_[static_cast<std::size_t>(w)] = bases_[static_cast<std::size_t>(window.place)] + trip * window.stride;
+      bases_[static_cast<std::size_t>(w)] = bases_[static_cast<std::size_t>(window.place)] + window.offset + trip * window.stride;
     }
     if (const std::int64_t b = s.sizes[graph::trip_buffer]; b >= 0)
       store(block_of(static_cast<int>(b), 0), static_cast<std::int32_t>(trip));
@@ -202,6 +202,15 @@ class basic_executor {
         case graph::space::window: break;
       }
     }
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
+      if (program_.buffers[b].where == graph::space::window && program_.buffers[b].loop < 0) bases_[b] = still_base(b);
+  }
+
+  /// The base of a window that does not move, in a buffer or in another such window.
+  std::byte* still_base(std::size_t b) const {
+    const graph::buffer& buffer = program_.buffers[b];
+    if (buffer.where != graph::space::window) return bases_[b];
+    return still_base(static_cast<std::size_t>(buffer.place)) + buffer.offset;
   }
 
   /// The block of the buffer behind access `a` on a device.

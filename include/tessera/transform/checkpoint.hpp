@@ -41,7 +41,8 @@ inline constexpr auto save_any_names_but_these =
     [](const residual& value) { return !value.name.empty() && !is_named<Names...>(value); };
 /// All values but those with these names.
 template <text... Names>
-inline constexpr auto save_anything_except_these_names = [](const residual& value) { return !is_named<Names...>(value); };
+inline constexpr auto save_anything_except_these_names =
+    [](const residual& value) { return !is_named<Names...>(value); };
 /// What one of the two lets be saved.
 template <auto First, auto Second>
 inline constexpr auto save_from_both_policies = [](const residual& value) { return First(value) || Second(value); };

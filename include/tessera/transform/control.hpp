@@ -6,6 +6,7 @@
 #include <tessera/graph/control.hpp>
 #include <tessera/transform/lifetimes.hpp>
 #include <tessera/transform/lowering.hpp>
+#include <tessera/transform/recompute.hpp>
 
 namespace tessera::transform {
 
@@ -18,9 +19,12 @@ struct control_lowering {
   int id;
   graph::control c;
   graph::list<int> arguments;
-  graph::list<int> results{};  ///< buffers of the node's results
-  std::size_t at = 0;          ///< the control step
-  int trip = -1;               ///< the buffer of the number of the trip
+  graph::list<int> nodes{};       ///< by result: its node, or -1 if nobody asks for it
+  graph::list<int> results{};     ///< by result: its buffer
+  graph::list<int> stack_of{};    ///< by carry: the buffer of the stack it lives in, with one slice more, or -1
+  graph::list<int> copied_out{};  ///< pairs of buffers: what is copied behind the loop, and where to
+  std::size_t at = 0;             ///< the control step
+  int trip = -1;                  ///< the buffer of the number of the trip
 
   constexpr control_lowering(lowering& pass, const graph::list<int>& members)
       : outer(pass),
@@ -28,18 +32,63 @@ struct control_lowering {
         id(members[0]),
         c(graph::control_of(pass.g.at(members[0]))),
         arguments(graph::arguments_of(pass.g, members[0])) {
-    const graph::graph& body = first_body();
-    results.resize(body.outputs.size(), -1);
-    if (c.kind == graph::control_kind::while_loop) results.resize(static_cast<std::size_t>(c.carries), -1);
+    nodes.resize(last_body().outputs.size(), -1);
+    results.resize(nodes.size(), -1);
+    stack_of.resize(carries(), -1);
     for (std::size_t m = 1; m < members.size(); ++m)
-      results[static_cast<std::size_t>(outer.g.at(members[m]).attribute[0])] = members[m];
-    for (std::size_t r = 0; r < results.size(); ++r) results[r] = result_buffer(r);
+      nodes[static_cast<std::size_t>(outer.g.at(members[m]).attribute[0])] = members[m];
+    if (c.kind == graph::control_kind::scan)
+      for (std::size_t r = carries(); r < results.size(); ++r) stack_carry(r);
+    for (std::size_t r = 0; r < results.size(); ++r)
+      if (results[r] < 0) results[r] = result_buffer(r);
   }
 
+  constexpr std::size_t carries() const { return static_cast<std::size_t>(c.carries); }
+
   /// The body that makes the results.
-  constexpr const graph::graph& first_body() const {
-    const bool loops = c.kind == graph::control_kind::while_loop;
-    return outer.g.bodies[static_cast<std::size_t>(c.body + (loops ? 1 : 0))];
+  constexpr const graph::graph& last_body() const {
+    return outer.g.bodies[static_cast<std::size_t>(c.body + c.bodies() - 1)];
+  }
+  constexpr int made_by_body(std::size_t r) const { return last_body().outputs[r].node; }
+
+  /// Whether the memory of result node `node` is chosen elsewhere: it is a result of the program or of a body.
+  constexpr bool is_placed(int node) const {
+    if (node < 0) return false;
+    for (const graph::output& o : outer.g.outputs)
+      if (stored_node(outer.g, o.node) == node) return true;
+    return outer.buffer_of[static_cast<std::size_t>(node)] >= 0;
+  }
+
+  /// If result `r` is a carry as it comes in, both live in one stack of a slice more than there are trips.
+  constexpr void stack_carry(std::size_t r) {
+    const int j = c.carry_at(last_body(), made_by_body(r));
+    if (j < 0 || is_placed(nodes[r])) return;
+    const auto carry = static_cast<std::size_t>(j);
+    const aval slice = last_body().type(made_by_body(r));
+    const std::int64_t end = c.trips * slice.bytes();
+    const int whole = temporary(graph::stacked(slice, c.trips + 1));
+    stack_of[carry] = whole;
+    results[r] = still_window(whole, graph::stacked(slice, c.trips), c.reverse ? slice.bytes() : 0);
+    if (nodes[r] >= 0) outer.buffer_of[static_cast<std::size_t>(nodes[r])] = results[r];
+    start_in(arguments[carry], still_window(whole, slice, c.reverse ? end : 0));
+    const int last = still_window(whole, slice, c.reverse ? 0 : end);
+    results[carry] = last;
+    if (!is_placed(nodes[carry])) {
+      if (nodes[carry] >= 0) outer.buffer_of[static_cast<std::size_t>(nodes[carry])] = last;
+    } else {
+      results[carry] = outer.buffer(nodes[carry]);
+      copied_out.push_back(last);
+      copied_out.push_back(results[carry]);
+    }
+  }
+
+  /// The argument is made where the first trip reads it, or copied there.
+  constexpr void start_in(int argument, int place) {
+    const int start = outer.buffer(argument);
+    graph::buffer& given = out.buffers[static_cast<std::size_t>(start)];
+    if (!used_here_only(argument) || given.where != graph::space::temporary) return copy(start, place);
+    given.where = graph::space::window;
+    given.place = place;
   }
 
   /// Whether nothing but this node uses node `argument`, so that a carry may start in its memory.
@@ -49,15 +98,13 @@ struct control_lowering {
     return outer.uses[static_cast<std::size_t>(stored)] == 1;
   }
 
-  /// The buffer of result `r`; `results[r]` is its node, or -1 if nobody asks for it. A carry lies where its argument
-  /// lies, or the argument is copied.
+  /// The buffer of result `r`. A carry lies where its argument lies, or the argument is copied.
   constexpr int result_buffer(std::size_t r) {
-    const int node = results[r];
-    const aval type = graph::result_type(c, first_body(), static_cast<int>(r));
-    if (static_cast<int>(r) >= c.carries) return node >= 0 ? outer.buffer(node) : temporary(type);
-    const int argument = arguments[r];
-    const int start = outer.buffer(argument);
-    if (used_here_only(argument)) {
+    const int node = nodes[r];
+    const aval type = graph::result_type(c, last_body(), static_cast<int>(r));
+    if (r >= carries()) return node >= 0 ? outer.buffer(node) : temporary(type);
+    const int start = outer.buffer(arguments[r]);
+    if (used_here_only(arguments[r]) && (node < 0 || outer.buffer_of[static_cast<std::size_t>(node)] < 0)) {
       if (node >= 0) outer.buffer_of[static_cast<std::size_t>(node)] = start;
       return start;
     }
@@ -81,9 +128,16 @@ struct control_lowering {
     out.steps.push_back(s);
   }
 
+  /// A part of `whole` that stays.
+  constexpr int still_window(int whole, const aval& part, std::int64_t offset) {
+    const int made = outer.add_buffer(graph::space::window, whole, part);
+    out.buffers[static_cast<std::size_t>(made)].offset = offset;
+    return made;
+  }
+
   /// The part of `whole` that belongs to a trip.
-  constexpr int window(int whole, const aval& slice, std::int64_t stride) {
-    const int made = outer.add_buffer(graph::space::window, whole, slice);
+  constexpr int window(int whole, const aval& slice, std::int64_t stride, std::int64_t offset = 0) {
+    const int made = still_window(whole, slice, offset);
     out.buffers[static_cast<std::size_t>(made)].loop = static_cast<int>(step().sizes[graph::loop_number]);
     out.buffers[static_cast<std::size_t>(made)].stride = stride;
     return made;
@@ -123,13 +177,13 @@ struct control_lowering {
   /// there are, and leaves the buffers of its outputs in `targets`.
   constexpr std::int64_t lower_body(const graph::graph& body, graph::list<int>& targets) {
     const std::size_t before = out.steps.size();
-    const fusion f = fuse(body);
-    lowering pass(body, f, out);
-    bind_parameters(pass, body);
+    const fused_graph fused = fuse_and_recompute(body);
+    lowering pass(fused.g, fused.f, out);
+    bind_parameters(pass, fused.g);
     for (std::size_t o = 0; o < targets.size(); ++o)
-      if (targets[o] >= 0) pass.buffer_of[static_cast<std::size_t>(body.outputs[o].node)] = targets[o];
+      if (targets[o] >= 0) pass.buffer_of[static_cast<std::size_t>(fused.g.outputs[o].node)] = targets[o];
     pass.lower_units();
-    for (std::size_t o = 0; o < targets.size(); ++o) targets[o] = pass.buffer(body.outputs[o].node);
+    for (std::size_t o = 0; o < targets.size(); ++o) targets[o] = pass.buffer(fused.g.outputs[o].node);
     return static_cast<std::int64_t>(out.steps.size() - before);
   }
 
@@ -140,6 +194,10 @@ struct control_lowering {
       const int parameter = body.parameters[i + 1];
       const bool carry = static_cast<int>(i) < c.carries;
       int from = carry ? results[i] : outer.buffer(arguments[i + leading]);
+      if (carry && stack_of[i] >= 0) {
+        const aval& slice = body.type(parameter);
+        from = window(stack_of[i], slice, slice.bytes(), c.reverse ? slice.bytes() : 0);
+      }
       if (!carry && static_cast<int>(i) < c.carries + c.stacked)
         from = window(from, body.type(parameter), body.type(parameter).bytes());
       pass.buffer_of[static_cast<std::size_t>(parameter)] = from;
@@ -167,21 +225,32 @@ struct control_lowering {
 
   constexpr void carry_all_on(const graph::list<int>& made) {
     const lifetimes lives(out);
-    for (std::size_t j = 0; j < static_cast<std::size_t>(c.carries); ++j) carry_on(j, made[j], lives);
+    for (std::size_t j = 0; j < carries(); ++j)
+      if (stack_of[j] < 0) carry_on(j, made[j], lives);
+  }
+
+  /// Where the body of a scan writes result `r`, or -1 where any place will do. A carry that is stacked as it comes in is
+  /// copied, unless it lives in the stack.
+  constexpr int target(std::size_t r) {
+    const aval& slice = last_body().type(made_by_body(r));
+    if (r < carries())
+      return stack_of[r] < 0 ? -1 : window(stack_of[r], slice, slice.bytes(), c.reverse ? 0 : slice.bytes());
+    const int j = c.carry_at(last_body(), made_by_body(r));
+    if (j < 0) return window(results[r], slice, slice.bytes());
+    if (stack_of[static_cast<std::size_t>(j)] < 0)
+      copy(results[static_cast<std::size_t>(j)], window(results[r], slice, slice.bytes()));
+    return -1;
   }
 
   constexpr void scan() {
     open(graph::step_kind::scan);
-    const graph::graph& body = first_body();
-    graph::list<int> targets(results.size(), -1);
-    for (std::size_t r = static_cast<std::size_t>(c.carries); r < results.size(); ++r) {
-      const aval& slice = body.type(body.outputs[r].node);
-      targets[r] = window(results[r], slice, slice.bytes());
-    }
-    lower_body(body, targets);
+    graph::list<int> targets;
+    for (std::size_t r = 0; r < results.size(); ++r) targets.push_back(target(r));
+    lower_body(last_body(), targets);
     carry_all_on(targets);
     step().sizes[graph::second_steps] = static_cast<std::int64_t>(out.steps.size() - at - 1);
     close();
+    for (std::size_t p = 0; p < copied_out.size(); p += 2) copy(copied_out[p], copied_out[p + 1]);
   }
 
   constexpr void while_loop() {
@@ -190,7 +259,7 @@ struct control_lowering {
     step().sizes[graph::first_steps] = lower_body(outer.g.bodies[static_cast<std::size_t>(c.body)], choice);
     step().sizes[graph::choice_buffer] = choice[0];
     graph::list<int> targets(results.size(), -1);
-    lower_body(first_body(), targets);
+    lower_body(last_body(), targets);
     carry_all_on(targets);
     step().sizes[graph::second_steps] =
         static_cast<std::int64_t>(out.steps.size() - at - 1) - step().sizes[graph::first_steps];
@@ -209,7 +278,7 @@ struct control_lowering {
   /// The steps of a body that runs once stand among those around them.
   constexpr void call() {
     graph::list<int> targets = results;
-    lower_body(first_body(), targets);
+    lower_body(last_body(), targets);
   }
 };
 

@@ -346,7 +346,10 @@ struct reverse_pass {
   graph::list<int> ct;
 
   constexpr reverse_pass(graph::graph& graph_in, int last, std::span<const int> wrt, policies policies_around)
-      : g(graph_in), around(policies_around), depends(depends_on(graph_in, last, wrt)), ct(static_cast<std::size_t>(last + 1), -1) {}
+      : g(graph_in),
+        around(policies_around),
+        depends(depends_on(graph_in, last, wrt)),
+        ct(static_cast<std::size_t>(last + 1), -1) {}
 
   constexpr bool matters(int id) const { return depends[static_cast<std::size_t>(id)] != 0; }
 

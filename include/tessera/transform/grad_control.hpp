@@ -18,25 +18,39 @@ constexpr bool is_cheap(op code) {
     case graph::op_kind::elementwise:
     case graph::op_kind::view:
     case graph::op_kind::list:
-    case graph::op_kind::check: return code != op::parameter && code != op::name;
+    case graph::op_kind::check: return code != op::parameter;
     case graph::op_kind::movement: return code != op::reshard;
     default: return false;
   }
 }
 
-/// Node `id` as a policy sees it; the result of a control node is what its body made.
-constexpr graph::keep ask(graph::policy_function policy, const graph::graph& g, int id) {
-  const graph::node& n = g.at(id);
-  if (n.code == op::result) {
-    const graph::control c = graph::control_of(g.at(n.operands[0]));
-    const graph::graph& body = g.bodies[static_cast<std::size_t>(c.body + c.bodies() - 1)];
-    return ask(policy, body, body.outputs[static_cast<std::size_t>(n.attribute[0])].node);
+/// A value as a policy sees it, with room for its name.
+struct described {
+  graph::residual value{};
+  graph::value_name name{};
+
+  /// A value has the name that checkpoint_name gives it, whichever of the two the gradient uses; the result of a control
+  /// node is what its body made.
+  constexpr void look_at(const graph::graph& g, int id) {
+    for (int user = id; name.size == 0 && user < g.size(); ++user)
+      if (g.at(user).code == op::name && (user == id || g.at(user).operands[0] == id))
+        name = graph::value_name(g.at(user));
+    const graph::node& n = g.at(id);
+    if (n.code == op::name) return look_at(g, n.operands[0]);
+    if (n.code == op::result) {
+      const graph::control c = graph::control_of(g.at(n.operands[0]));
+      const graph::graph& body = g.bodies[static_cast<std::size_t>(c.body + c.bodies() - 1)];
+      return look_at(body, body.outputs[static_cast<std::size_t>(n.attribute[0])].node);
+    }
+    value = {n.code, n.type, n.code == op::dot && n.attribute[2] != 0};
   }
-  graph::residual value{n.code, n.type, n.code == op::dot && n.attribute[2] != 0};
-  if (n.code != op::name) return policy(value);
-  const graph::value_name name(n);
-  value.name = name.view();
-  return policy(value);
+};
+
+constexpr graph::keep ask(graph::policy_function policy, const graph::graph& g, int id) {
+  described about_it;
+  about_it.look_at(g, id);
+  about_it.value.name = about_it.name.view();
+  return policy(about_it.value);
 }
 
 /// Divides a body with its transpose behind it into what the forward part can compute and what needs cotangents, and
@@ -93,7 +107,8 @@ struct partial_evaluation {
       stack.pop_back();
       const auto at = static_cast<std::size_t>(node);
       const bool made_again = is_cheap(joint.at(node).code) && easy[at];
-      const bool storable = !is(joint.at(node).code, graph::op_kind::list) && joint.at(node).code != op::control;
+      const op code = joint.at(node).code;
+      const bool storable = !is(code, graph::op_kind::list) && code != op::control && code != op::name;
       if (known[at] && !made_again && storable && may_keep(node)) saved.push_back(node);
       else
         for (int k = 0; k < joint.at(node).operand_count(); ++k) push(joint.at(node).operands[k]);

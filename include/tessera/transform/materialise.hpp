@@ -188,14 +188,32 @@ struct materialiser {
 /// After it, only elementwise nodes and pieces read constants, iotas, broadcasts and slices; transposes and local slices
 /// are copied once;
 /// contractions are matrix products; reductions are over adjacent dimensions; results are stored by their own node.
-constexpr graph::graph materialise(const graph::graph& g) {
+/// `around`: of the body of a scan, the scan; it may put out a carry as it comes in, which then needs no copy.
+constexpr graph::graph materialise(const graph::graph& g, const graph::control* around = nullptr) {
   materialiser pass;
   pass.result.mesh = g.mesh;
-  for (const graph::graph& body : g.bodies) pass.result.bodies.push_back(materialise(body));
+  pass.result.bodies = g.bodies;
+  for (const graph::node& n : g.nodes) {
+    if (n.code != op::control) continue;
+    const graph::control c = graph::control_of(n);
+    for (int b = c.body; b < c.body + c.bodies(); ++b)
+      pass.result.bodies[static_cast<std::size_t>(b)] =
+          materialise(g.bodies[static_cast<std::size_t>(b)], c.kind == graph::control_kind::scan ? &c : nullptr);
+  }
   for (const graph::node& n : g.nodes) pass.visit(n);
   for (int p : g.parameters) pass.result.parameters.push_back(pass.place[static_cast<std::size_t>(p)]);
   graph::list<char> taken(pass.result.nodes.size(), 0);
-  for (const graph::output& out : g.outputs) pass.result.outputs.push_back(pass.own(out, taken));
+  for (std::size_t o = 0; o < g.outputs.size(); ++o) {
+    const int id = pass.place[static_cast<std::size_t>(g.outputs[o].node)];
+    const bool stacks = around != nullptr && static_cast<int>(o) >= around->carries &&
+                        around->is_carry(pass.result, id) && !taken[static_cast<std::size_t>(id)];
+    if (stacks) {
+      taken[static_cast<std::size_t>(id)] = 1;
+      pass.result.outputs.push_back({id, -1});
+    } else {
+      pass.result.outputs.push_back(pass.own(g.outputs[o], taken));
+    }
+  }
   return eliminate_dead(pass.result);
 }
 

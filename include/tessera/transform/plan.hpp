@@ -10,14 +10,16 @@
 #include <tessera/transform/materialise.hpp>
 #include <tessera/transform/memory.hpp>
 #include <tessera/transform/partition.hpp>
+#include <tessera/transform/recompute.hpp>
 
 namespace tessera::transform {
 
 /// The program of a device, with its memory. `global` has the types of arguments and results as users know them.
-constexpr graph::program plan(const graph::graph& global, const graph::graph& local) {
-  const fusion f = fuse(local);
+constexpr graph::program plan(const graph::graph& global, const graph::graph& partitioned) {
+  const fused_graph fused = fuse_and_recompute(partitioned);
+  const graph::graph& local = fused.g;
   graph::program out;
-  lowering pass(local, f, out);
+  lowering pass(local, fused.f, out);
   for (std::size_t i = 0; i < local.parameters.size(); ++i) {
     const int id = local.parameters[i];
     const int b = pass.add_buffer(graph::space::argument, static_cast<std::int64_t>(i), local.type(id));
