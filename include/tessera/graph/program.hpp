@@ -25,13 +25,14 @@ struct buffer {
   dtype type = dtype::f32;
   axis_set varying = 0;
   axis_list summed = 0;     ///< axes over which devices of one process have added up their blocks as they made them
+  int follows = -1;         ///< the buffer that ends where this one has to start, or -1
   std::int64_t offset = 0;  ///< of a window: where it starts in the other buffer, in bytes;
   int loop = -1;            ///< the number of the loop it moves in, or -1 if it stays,
   std::int64_t stride = 0;  ///< and by how many bytes a trip
 
   constexpr void fields(auto&& field) {
     field(where), field(place), field(bytes), field(type), field(varying), field(summed);
-    field(offset), field(loop), field(stride);
+    field(follows), field(offset), field(loop), field(stride);
   }
 };
 

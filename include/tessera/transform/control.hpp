@@ -21,7 +21,7 @@ struct control_lowering {
   graph::list<int> arguments;
   graph::list<int> nodes{};       ///< by result: its node, or -1 if nobody asks for it
   graph::list<int> results{};     ///< by result: its buffer
-  graph::list<int> stack_of{};    ///< by carry: the buffer of the stack it lives in, with one slice more, or -1
+  graph::list<int> stack_of{};    ///< by carry: the buffer of the stack it lives in, or -1
   graph::list<int> copied_out{};  ///< pairs of buffers: what is copied behind the loop, and where to
   std::size_t at = 0;             ///< the control step
   int trip = -1;                  ///< the buffer of the number of the trip
@@ -59,26 +59,26 @@ struct control_lowering {
     return outer.buffer_of[static_cast<std::size_t>(node)] >= 0;
   }
 
-  /// If result `r` is a carry as it comes in, both live in one stack of a slice more than there are trips.
+  /// If result `r` is a carry as it comes in, the carry lives in the stack, and what the last trip makes beside it: behind
+  /// it, or before it if the last slice comes first.
   constexpr void stack_carry(std::size_t r) {
     const int j = c.carry_at(last_body(), made_by_body(r));
     if (j < 0 || is_placed(nodes[r])) return;
     const auto carry = static_cast<std::size_t>(j);
     const aval slice = last_body().type(made_by_body(r));
-    const std::int64_t end = c.trips * slice.bytes();
-    const int whole = temporary(graph::stacked(slice, c.trips + 1));
-    stack_of[carry] = whole;
-    results[r] = still_window(whole, graph::stacked(slice, c.trips), c.reverse ? slice.bytes() : 0);
-    if (nodes[r] >= 0) outer.buffer_of[static_cast<std::size_t>(nodes[r])] = results[r];
-    start_in(arguments[carry], still_window(whole, slice, c.reverse ? end : 0));
-    const int last = still_window(whole, slice, c.reverse ? 0 : end);
+    const int stack = temporary(graph::stacked(slice, c.trips));
+    const int last = temporary(slice);
+    if (c.reverse) out.buffers[static_cast<std::size_t>(stack)].follows = last;
+    else out.buffers[static_cast<std::size_t>(last)].follows = stack;
+    stack_of[carry] = results[r] = stack;
+    if (nodes[r] >= 0) outer.buffer_of[static_cast<std::size_t>(nodes[r])] = stack;
+    start_in(arguments[carry], still_window(stack, slice, c.reverse ? (c.trips - 1) * slice.bytes() : 0));
     results[carry] = last;
-    if (!is_placed(nodes[carry])) {
-      if (nodes[carry] >= 0) outer.buffer_of[static_cast<std::size_t>(nodes[carry])] = last;
-    } else {
-      results[carry] = outer.buffer(nodes[carry]);
+    if (is_placed(nodes[carry])) {
       copied_out.push_back(last);
-      copied_out.push_back(results[carry]);
+      copied_out.push_back(outer.buffer(nodes[carry]));
+    } else if (nodes[carry] >= 0) {
+      outer.buffer_of[static_cast<std::size_t>(nodes[carry])] = last;
     }
   }
 
@@ -194,12 +194,8 @@ struct control_lowering {
       const int parameter = body.parameters[i + 1];
       const bool carry = static_cast<int>(i) < c.carries;
       int from = carry ? results[i] : outer.buffer(arguments[i + leading]);
-      if (carry && stack_of[i] >= 0) {
-        const aval& slice = body.type(parameter);
-        from = window(stack_of[i], slice, slice.bytes(), c.reverse ? slice.bytes() : 0);
-      }
-      if (!carry && static_cast<int>(i) < c.carries + c.stacked)
-        from = window(from, body.type(parameter), body.type(parameter).bytes());
+      const bool sliced = carry ? stack_of[i] >= 0 : static_cast<int>(i) < c.carries + c.stacked;
+      if (sliced) from = window(carry ? stack_of[i] : from, body.type(parameter), body.type(parameter).bytes());
       pass.buffer_of[static_cast<std::size_t>(parameter)] = from;
     }
   }
@@ -234,7 +230,7 @@ struct control_lowering {
   constexpr int target(std::size_t r) {
     const aval& slice = last_body().type(made_by_body(r));
     if (r < carries())
-      return stack_of[r] < 0 ? -1 : window(stack_of[r], slice, slice.bytes(), c.reverse ? 0 : slice.bytes());
+      return stack_of[r] < 0 ? -1 : window(stack_of[r], slice, slice.bytes(), (c.reverse ? -1 : 1) * slice.bytes());
     const int j = c.carry_at(last_body(), made_by_body(r));
     if (j < 0) return window(results[r], slice, slice.bytes());
     if (stack_of[static_cast<std::size_t>(j)] < 0)

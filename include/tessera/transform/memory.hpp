@@ -128,45 +128,85 @@ struct inheritance {
   }
 };
 
-/// Offsets for all temporaries: largest first, each at the lowest place that is free during its life. Returns the size
-/// of the arena.
+/// Puts temporaries at offsets: each at the lowest place that is free during its life. Buffers that follow one another
+/// are placed together.
+struct placement {
+  graph::program& p;
+  const lifetimes lives;
+  const inheritance lines;
+  graph::list<int> follower{};  ///< by buffer: the one that follows it, or -1
+  graph::list<int> placed{};    ///< by offset
+  std::int64_t total = 0;
+
+  constexpr explicit placement(graph::program& program)
+      : p(program), lives(program), lines(program, lives), follower(program.buffers.size(), -1) {
+    for (std::size_t b = 0; b < p.buffers.size(); ++b)
+      if (const int before = p.buffers[b].follows; before >= 0)
+        follower[static_cast<std::size_t>(before)] = static_cast<int>(b);
+  }
+
+  constexpr graph::buffer& at(int b) { return p.buffers[static_cast<std::size_t>(b)]; }
+  constexpr std::int64_t bytes(int b) {
+    return follower[static_cast<std::size_t>(b)] >= 0 ? at(b).bytes : aligned(at(b).bytes);
+  }
+
+  /// Whether two lines of buffers hold something at the same time.
+  constexpr bool together(int a, int b) const {
+    return lives.born[static_cast<std::size_t>(a)] <= lines.dies[static_cast<std::size_t>(b)] &&
+           lives.born[static_cast<std::size_t>(b)] <= lines.dies[static_cast<std::size_t>(a)];
+  }
+
+  /// The lowest offset where the chain that starts with `b` is in nobody's way.
+  constexpr std::int64_t free_offset(int b) {
+    std::int64_t offset = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      std::int64_t before = 0;
+      for (int part = b; part >= 0; part = follower[static_cast<std::size_t>(part)]) {
+        for (int other : placed) {
+          const std::int64_t end = at(other).place + bytes(other);
+          const std::int64_t start = offset + before;
+          if (!together(part, other) || at(other).place >= start + bytes(part) || end <= start) continue;
+          offset = aligned(end - before);
+          moved = follower[static_cast<std::size_t>(b)] >= 0;
+        }
+        before += bytes(part);
+      }
+    }
+    return offset;
+  }
+
+  constexpr void place(int b) {
+    std::int64_t offset = free_offset(b);
+    for (int part = b; part >= 0; part = follower[static_cast<std::size_t>(part)]) {
+      at(part).place = offset;
+      const auto after =
+          std::find_if(placed.begin(), placed.end(), [&](int other) { return at(other).place > offset; });
+      placed.insert(after, part);
+      offset += bytes(part);
+      total = std::max(total, offset);
+    }
+  }
+};
+
+/// Offsets for all temporaries, largest first. Returns the size of the arena.
 constexpr std::int64_t place_temporaries(graph::program& p) {
-  const lifetimes lives(p);
-  const inheritance lines(p, lives);
+  placement places(p);
   graph::list<int> order;
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
-    if (inheritance::is_temporary(p, static_cast<int>(b)) && lines.root[b] == static_cast<int>(b) && lives.born[b] >= 0)
+    if (inheritance::is_temporary(p, static_cast<int>(b)) && places.lines.root[b] == static_cast<int>(b) &&
+        places.lives.born[b] >= 0 && p.buffers[b].follows < 0)
       order.push_back(static_cast<int>(b));
   std::sort(order.begin(), order.end(), [&](int a, int b) {
     const std::int64_t left = p.buffers[static_cast<std::size_t>(a)].bytes;
     const std::int64_t right = p.buffers[static_cast<std::size_t>(b)].bytes;
     return left != right ? left > right : a < b;
   });
-  graph::list<int> placed;  // by offset
-  std::int64_t total = 0;
-  for (int b : order) {
-    std::int64_t offset = 0;
-    const std::int64_t bytes = aligned(p.buffers[static_cast<std::size_t>(b)].bytes);
-    for (int other : placed) {
-      const auto o = static_cast<std::size_t>(other);
-      const bool together = lives.born[o] <= lines.dies[static_cast<std::size_t>(b)] &&
-                            lives.born[static_cast<std::size_t>(b)] <= lines.dies[o];
-      if (!together) continue;
-      if (offset + bytes <= p.buffers[o].place) break;
-      const std::int64_t end = p.buffers[o].place + aligned(p.buffers[o].bytes);
-      offset = end > offset ? end : offset;
-    }
-    p.buffers[static_cast<std::size_t>(b)].place = offset;
-    total = offset + bytes > total ? offset + bytes : total;
-    const auto after = std::find_if(placed.begin(), placed.end(), [&](int other) {
-      return p.buffers[static_cast<std::size_t>(other)].place > offset;
-    });
-    placed.insert(after, b);
-  }
+  for (int b : order) places.place(b);
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
     if (inheritance::is_temporary(p, static_cast<int>(b)))
-      p.buffers[b].place = p.buffers[static_cast<std::size_t>(lines.root[b])].place;
-  return total;
+      p.buffers[b].place = p.buffers[static_cast<std::size_t>(places.lines.root[b])].place;
+  return aligned(places.total);
 }
 
 /// A base that does not lie where the result of its update goes is copied there first.
