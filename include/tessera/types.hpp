@@ -27,5 +27,5 @@
 #include <tessera/ops/statistics.hpp>
 #include <tessera/ops/where.hpp>
 #include <tessera/runtime/tensor.hpp>
-#include <tessera/transform/shard_map.hpp>
 #include <tessera/transform/checkpoint.hpp>
+#include <tessera/transform/shard_map.hpp>
