@@ -333,10 +333,24 @@ struct seed {
 /// The policies of the checkpointed regions around a value, outermost first.
 using policies = std::span<const graph::policy_function>;
 
-/// Cotangents of the arguments of control node `id`, -1 where none flows, given those of its results (by number, -1 for
-/// none) and which arguments matter; see grad_control.hpp.
-constexpr graph::list<int> control_cotangents(graph::graph& g, int id, const graph::list<int>& of_results,
-                                              const graph::list<char>& wanted, policies around);
+/// What the gradient of a control node says of one of its arguments: a share of its cotangent or, if `total`, all of it,
+/// with what there was before.
+struct argument_cotangent {
+  int id = -1;
+  bool total = false;
+};
+
+/// A control node in a reverse pass: cotangents of its results (by number, -1 for none) and those that its arguments have
+/// by now, and which arguments matter.
+struct control_cotangents_in {
+  graph::list<int> of_results{};
+  graph::list<int> so_far{};
+  graph::list<char> wanted{};
+};
+
+/// Cotangents of the arguments of control node `id`; see grad_control.hpp.
+constexpr graph::list<argument_cotangent> control_cotangents(graph::graph& g, int id, const control_cotangents_in& in,
+                                                             policies around);
 
 /// The reverse pass over the nodes up to `last`: the cotangent of each, or -1.
 struct reverse_pass {
@@ -361,20 +375,25 @@ struct reverse_pass {
   }
 
   constexpr void visit_control(int id) {
-    graph::list<int> of_results;
+    control_cotangents_in in;
     for (int i = id + 1; i < static_cast<int>(ct.size()); ++i) {
       if (g.at(i).code != op::result || g.at(i).operands[0] != id || ct[static_cast<std::size_t>(i)] < 0) continue;
       const auto number = static_cast<std::size_t>(g.at(i).attribute[0]);
-      if (number >= of_results.size()) of_results.resize(number + 1, -1);
-      of_results[number] = ct[static_cast<std::size_t>(i)];
+      if (number >= in.of_results.size()) in.of_results.resize(number + 1, -1);
+      in.of_results[number] = ct[static_cast<std::size_t>(i)];
     }
-    if (of_results.empty()) return;
+    if (in.of_results.empty()) return;
     const graph::list<int> arguments = graph::arguments_of(g, id);
-    graph::list<char> wanted;
-    for (int argument : arguments) wanted.push_back(matters(argument) ? 1 : 0);
-    const graph::list<int> back = control_cotangents(g, id, of_results, wanted, around);
-    for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (wanted[i] && back[i] >= 0) add(arguments[i], {&g, back[i]});
+    for (int argument : arguments) {
+      in.wanted.push_back(matters(argument) ? 1 : 0);
+      in.so_far.push_back(ct[static_cast<std::size_t>(argument)]);
+    }
+    const graph::list<argument_cotangent> back = control_cotangents(g, id, in, around);
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (!in.wanted[i] || back[i].id < 0) continue;
+      if (back[i].total) ct[static_cast<std::size_t>(arguments[i])] = back[i].id;
+      else add(arguments[i], {&g, back[i].id});
+    }
   }
 
   constexpr void visit(int id) {

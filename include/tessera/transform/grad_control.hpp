@@ -124,7 +124,7 @@ struct scan_gradient {
   int id;
   graph::control c;
   graph::list<int> arguments;
-  const graph::list<int>& of_results;
+  const control_cotangents_in& in;
   policies around;
   graph::list<char> active;  ///< by argument: whether it has a cotangent
   graph::graph joint{};
@@ -135,22 +135,22 @@ struct scan_gradient {
   graph::list<int> stacks{};    ///< the nodes of `g` they are slices of
   graph::list<int> saved{};     ///< nodes of `joint`
 
-  constexpr scan_gradient(graph::graph& graph_in, int node, const graph::list<int>& results,
-                          const graph::list<char>& wanted, policies policies_around)
+  constexpr scan_gradient(graph::graph& graph_in, int node, const control_cotangents_in& given,
+                          policies policies_around)
       : g(graph_in),
         id(node),
         c(graph::control_of(graph_in.at(node))),
         arguments(graph::arguments_of(graph_in, node)),
-        of_results(results),
+        in(given),
         around(policies_around),
-        active(wanted) {
+        active(given.wanted) {
     joint.mesh = g.mesh;
   }
 
   constexpr const graph::graph& body() const { return g.bodies[static_cast<std::size_t>(c.body)]; }
   constexpr std::size_t carries() const { return static_cast<std::size_t>(c.carries); }
   constexpr std::size_t captured() const { return static_cast<std::size_t>(c.carries + c.stacked); }
-  constexpr int of_result(std::size_t r) const { return r < of_results.size() ? of_results[r] : -1; }
+  constexpr int of_result(std::size_t r) const { return r < in.of_results.size() ? in.of_results[r] : -1; }
 
   /// A carry that depends on an active argument through any number of trips is active.
   constexpr void settle_active() {
@@ -207,8 +207,8 @@ struct scan_gradient {
 
   constexpr int zeros(const aval& type) { return graph::full(&g, type, 0.0).id; }
 
-  /// Cotangents of the loop's arguments.
-  constexpr graph::list<int> run() {
+  /// Cotangents of the loop's arguments; sums for captured values start from what these have so far.
+  constexpr graph::list<argument_cotangent> run() {
     settle_active();
     const std::size_t results_before = body().outputs.size();
     graph::list<int> in_a_trip = differentiate();
@@ -252,7 +252,8 @@ struct scan_gradient {
     graph::list<int> given;
     for (std::size_t j = 0; j < carries(); ++j)
       if (active[j]) given.push_back(of_result(j) >= 0 ? of_result(j) : zeros(g.type(arguments[j])));
-    while (given.size() < carried.size()) given.push_back(zeros(joint.type(carried[given.size()])));
+    for (std::size_t i = captured(); i < arguments.size(); ++i)
+      if (active[i]) given.push_back(in.so_far[i] >= 0 ? in.so_far[i] : zeros(joint.type(carried[given.size()])));
     for (int s : stacks) given.push_back(s);
     for (std::size_t i = carries(); i < captured(); ++i) given.push_back(arguments[i]);
     for (std::size_t s = 0; s < saved.size(); ++s)
@@ -263,15 +264,15 @@ struct scan_gradient {
   }
 
   /// The results of the backward loop as cotangents of the forward loop's arguments.
-  constexpr graph::list<int> results_of(const graph::control& back, int loop) {
-    graph::list<int> result(arguments.size(), -1);
+  constexpr graph::list<argument_cotangent> results_of(const graph::control& back, int loop) {
+    graph::list<argument_cotangent> result(arguments.size());
     int carry = 0;
     int stack = back.carries;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       if (!active[i]) continue;
       const int number = i >= carries() && i < captured() ? stack++ : carry++;
       const aval type = graph::result_type(back, g.bodies[static_cast<std::size_t>(back.body)], number);
-      result[i] = graph::add_result(g, loop, number, type);
+      result[i] = {graph::add_result(g, loop, number, type), i >= captured()};
     }
     return result;
   }
@@ -286,66 +287,82 @@ struct joint_body {
   graph::list<int> made{};     ///< its outputs
   graph::list<int> outputs{};
 
-  /// `wanted` is by parameter of the body but the first.
-  constexpr joint_body(const graph::graph& body, const graph::list<int>& of_results, const graph::list<char>& wanted,
-                       policies around) {
+  /// `in` is by parameter of the body but the first: cotangents that these have so far are incoming too, so that sums
+  /// have the order that they would have without the node.
+  constexpr joint_body(const graph::graph& body, const control_cotangents_in& in, policies around) {
     joint.mesh = body.mesh;
     forward.push_back(joint.add_parameter(scalar_aval(dtype::i32)));
-    graph::list<seed> seeds;
-    for (std::size_t r = 0; r < of_results.size(); ++r)
-      if (of_results[r] >= 0) cotangents.push_back(joint.add_parameter(body.type(body.outputs[r].node)));
     for (std::size_t p = 1; p < body.parameters.size(); ++p)
       forward.push_back(joint.add_parameter(body.type(body.parameters[p])));
+    graph::list<seed> seeds;
+    graph::list<int> wrt;
+    const auto come_in = [&](int node) {
+      cotangents.push_back(joint.add_parameter(joint.type(node)));
+      seeds.push_back({node, cotangents.back()});
+    };
+    for (std::size_t p = 0; p < in.wanted.size(); ++p) {
+      if (!in.wanted[p]) continue;
+      wrt.push_back(forward[p + 1]);
+      if (in.so_far[p] >= 0) come_in(forward[p + 1]);
+    }
     const graph::list<int> place = embed(joint, body, forward);
     for (const graph::output& o : body.outputs) made.push_back(place[static_cast<std::size_t>(o.node)]);
-    for (std::size_t r = 0; r < of_results.size(); ++r)
-      if (of_results[r] >= 0) seeds.push_back({made[r], cotangents[seeds.size()]});
-    graph::list<int> wrt;
-    for (std::size_t p = 0; p < wanted.size(); ++p)
-      if (wanted[p]) wrt.push_back(forward[p + 1]);
+    for (std::size_t r = 0; r < in.of_results.size(); ++r)
+      if (in.of_results[r] >= 0) come_in(made[r]);
     outputs = gradients(joint, seeds, wrt, around);
+  }
+
+  /// The incoming cotangents in the graph around, in the order of the parameters.
+  static constexpr graph::list<int> given(const control_cotangents_in& in) {
+    graph::list<int> list;
+    for (std::size_t p = 0; p < in.wanted.size(); ++p)
+      if (in.wanted[p] && in.so_far[p] >= 0) list.push_back(in.so_far[p]);
+    for (int ct : in.of_results)
+      if (ct >= 0) list.push_back(ct);
+    return list;
   }
 };
 
 /// Results of control node `back` as cotangents of arguments, from argument number `first` on.
-constexpr graph::list<int> wanted_results(graph::graph& g, int back, const graph::list<int>& arguments,
-                                          const graph::list<char>& wanted, std::size_t first) {
-  graph::list<int> result(arguments.size(), -1);
+constexpr graph::list<argument_cotangent> wanted_results(graph::graph& g, int back, const graph::list<int>& arguments,
+                                                         const graph::list<char>& wanted, std::size_t first) {
+  graph::list<argument_cotangent> result(arguments.size());
   int next = 0;
   for (std::size_t i = first; i < arguments.size(); ++i)
-    if (wanted[i]) result[i] = graph::add_result(g, back, next++, g.type(arguments[i]));
+    if (wanted[i]) result[i] = {graph::add_result(g, back, next++, g.type(arguments[i])), true};
   return result;
 }
 
 /// The gradient of a branch is a branch: each body computes its values again and then their cotangents.
-constexpr graph::list<int> branch_cotangents(graph::graph& g, int id, const graph::list<int>& of_results,
-                                             const graph::list<char>& wanted, policies around) {
+constexpr graph::list<argument_cotangent> branch_cotangents(graph::graph& g, int id, const control_cotangents_in& in,
+                                                            policies around) {
   const graph::control c = graph::control_of(g.at(id));
   const graph::list<int> arguments = graph::arguments_of(g, id);
+  const control_cotangents_in of_bodies{
+      in.of_results, {in.so_far.begin() + 1, in.so_far.end()}, {in.wanted.begin() + 1, in.wanted.end()}};
   graph::list<int> given{arguments[0]};
-  for (int ct : of_results)
-    if (ct >= 0) given.push_back(ct);
+  for (int ct : joint_body::given(of_bodies)) given.push_back(ct);
   given.insert(given.end(), arguments.begin() + 1, arguments.end());
   const graph::control back{graph::control_kind::branch, static_cast<int>(g.bodies.size())};
   for (int b = 0; b < 2; ++b) {
-    const joint_body both(g.bodies[static_cast<std::size_t>(c.body + b)], of_results,
-                          graph::list<char>(wanted.begin() + 1, wanted.end()), around);
-    graph::graph body = both.joint;
-    for (int ct : both.outputs) body.outputs.push_back({ct, -1});
-    g.bodies.push_back(body);
+    const joint_body both(g.bodies[static_cast<std::size_t>(c.body + b)], of_bodies, around);
+    graph::list<int> parameters{both.forward[0]};
+    parameters.insert(parameters.end(), both.cotangents.begin(), both.cotangents.end());
+    parameters.insert(parameters.end(), both.forward.begin() + 1, both.forward.end());
+    g.bodies.push_back(extract(both.joint, parameters, both.outputs, checks::drop));
   }
-  return wanted_results(g, graph::add_control(g, back, given), arguments, wanted, 1);
+  return wanted_results(g, graph::add_control(g, back, given), arguments, in.wanted, 1);
 }
 
 /// The gradient of a call is a call that computes the body's values again, but for those that the policy lets the first
 /// one keep. Policies of regions around it may keep values for their own sake.
-constexpr graph::list<int> call_cotangents(graph::graph& g, int id, const graph::list<int>& of_results,
-                                           const graph::list<char>& wanted, policies around) {
+constexpr graph::list<argument_cotangent> call_cotangents(graph::graph& g, int id, const control_cotangents_in& in,
+                                                          policies around) {
   const graph::control c = graph::control_of(g.at(id));
   const graph::list<int> arguments = graph::arguments_of(g, id);
   graph::list<graph::policy_function> allowed(around.begin(), around.end());
   if (g.at(id).policy != nullptr) allowed.push_back(g.at(id).policy);
-  const joint_body both(g.bodies[static_cast<std::size_t>(c.body)], of_results, wanted, allowed);
+  const joint_body both(g.bodies[static_cast<std::size_t>(c.body)], in, allowed);
   const graph::list<int> saved =
       partial_evaluation(both.joint, allowed, both.cotangents, both.forward).saved_for(both.outputs);
 
@@ -355,16 +372,14 @@ constexpr graph::list<int> call_cotangents(graph::graph& g, int id, const graph:
   parameters.insert(parameters.end(), both.cotangents.begin(), both.cotangents.end());
   parameters.insert(parameters.end(), both.forward.begin() + 1, both.forward.end());
   parameters.insert(parameters.end(), saved.begin(), saved.end());
-  graph::list<int> given;
-  for (int ct : of_results)
-    if (ct >= 0) given.push_back(ct);
+  graph::list<int> given = joint_body::given(in);
   given.insert(given.end(), arguments.begin(), arguments.end());
   for (std::size_t s = 0; s < saved.size(); ++s)
     given.push_back(graph::add_result(g, id, static_cast<int>(both.made.size() + s), both.joint.type(saved[s])));
   const graph::control back{graph::control_kind::call, static_cast<int>(g.bodies.size())};
   g.bodies.push_back(extract(both.joint, parameters, both.outputs, checks::drop));
   g.bodies[static_cast<std::size_t>(c.body)] = extract(both.joint, both.forward, forward_outputs, checks::keep);
-  return wanted_results(g, graph::add_control(g, back, given), arguments, wanted, 0);
+  return wanted_results(g, graph::add_control(g, back, given), arguments, in.wanted, 0);
 }
 
 /// A while loop does not know how many trips it will make, so nothing can be kept for a gradient.
@@ -372,12 +387,12 @@ inline void while_loop_has_no_gradient() {
   throw std::logic_error("tessera: while_loop: it has no gradient; use scan or fori_loop with constant bounds");
 }
 
-constexpr graph::list<int> control_cotangents(graph::graph& g, int id, const graph::list<int>& of_results,
-                                              const graph::list<char>& wanted, policies around) {
+constexpr graph::list<argument_cotangent> control_cotangents(graph::graph& g, int id, const control_cotangents_in& in,
+                                                             policies around) {
   switch (graph::control_of(g.at(id)).kind) {
-    case graph::control_kind::scan: return scan_gradient(g, id, of_results, wanted, around).run();
-    case graph::control_kind::branch: return branch_cotangents(g, id, of_results, wanted, around);
-    case graph::control_kind::call: return call_cotangents(g, id, of_results, wanted, around);
+    case graph::control_kind::scan: return scan_gradient(g, id, in, around).run();
+    case graph::control_kind::branch: return branch_cotangents(g, id, in, around);
+    case graph::control_kind::call: return call_cotangents(g, id, in, around);
     default: while_loop_has_no_gradient();
   }
   return {};
