@@ -52,6 +52,23 @@ struct lowering {
   static constexpr analysis::printed_text<text_size> printed = analysis::print<text_size>(program(), mesh_type::value);
 };
 
+/// What the trace of a step found wrong.
+template <class Traced>
+constexpr graph::trace_fault fault_of_trace() {
+  constexpr graph::trace_fault fault = graph::unpack_fault(lowering<Traced>::trace_words::words);
+  if constexpr (fault.what == message::step_copy)
+    return Traced::template takes_copies<fault.argument>() ? fault : graph::trace_fault{};
+  else return fault;
+}
+template <class Traced>
+constexpr text_buffer trace_fault_details() {
+  constexpr graph::trace_fault fault = fault_of_trace<Traced>();
+  text_buffer out;
+  if (!(fault.type == aval{})) write_aval(out, fault.type, Traced::mesh_type::value);
+  if (fault.argument >= 0) out << (out.size > 0 ? ", " : "") << "argument " << fault.argument + 1 << " of the step";
+  return out;
+}
+
 /// What stands for a program that cannot be made.
 template <bool Refused, class Traced>
 struct program_of : std::type_identity<refused_lowering> {
@@ -59,12 +76,12 @@ struct program_of : std::type_identity<refused_lowering> {
 };
 template <class Traced>
 struct program_of<false, Traced> {
-  static constexpr message fault = static_cast<message>(lowering<Traced>::trace_words::words[0]);
+  static constexpr message fault = fault_of_trace<Traced>().what;
   static constexpr bool refused = fault != message::none;
 
   static constexpr auto choose() {
     if constexpr (refused) {
-      diagnose(report<fault, no_details<Traced>>);
+      diagnose(report<fault, &trace_fault_details<Traced>>);
       return std::type_identity<refused_lowering>{};
     } else {
       return std::type_identity<lowering<Traced>>{};

@@ -184,6 +184,30 @@
   X(device_put_shape,                                                                                                  \
     "tessera: device_put: the type of a host array does not hold its extents; write device_put<shape<...>, P<...>, "   \
     "mesh>(array)")                                                                                                    \
+  X(module_twice, "tessera: module: a member is named twice; name it once")                                            \
+  X(module_container,                                                                                                  \
+    "tessera: module: how many elements a member has is not known while compiling; use std::array or "                 \
+    "std::tuple")                                                                                                      \
+  X(module_unnamed, "tessera: module: a variable is not among the members that TESSERA_MODULE names; name it there")   \
+  X(scan_escape, "tessera: scan: a value of the body is used outside of it; return it as carry or as output")          \
+  X(step_copy,                                                                                                         \
+    "tessera: jit: the step changes a copy of its argument; take modules and optimizers by reference, auto& "          \
+    "model")                                                                                                           \
+  X(outside_jit, "tessera: jit: operations take traced arrays, not tensors; call them in a step, jit<step>(x, ...)")   \
+  X(jit_local, "tessera: jit: the step is a local variable; make it inline constexpr at namespace scope")              \
+  X(jit_number,                                                                                                        \
+    "tessera: jit: a number is of a type that is no dtype; convert it to float, double, std::int32_t, "                \
+    "std::uint32_t or bool")                                                                                           \
+  X(device_put_dtype,                                                                                                  \
+    "tessera: device_put: elements are of a type that is no dtype; convert them to float, double, "                    \
+    "std::int32_t, std::uint32_t or bool")                                                                             \
+  X(optimizer_swapped, "tessera: optimizer: gradients stand where the model goes; write update(model, gradients)")     \
+  X(optimizer_const, "tessera: optimizer: what is updated is const; take it as auto& and pass one that is not const")  \
+  X(optimizer_init, "tessera: optimizer: the model is on no mesh; make it with init<type, mesh>(rngs)")                \
+  X(variable_const,                                                                                                    \
+    "tessera: variable: it is const and cannot be assigned; take its module as auto& and pass one that is not "        \
+    "const")                                                                                                           \
+  X(grad_pair, "tessera: value_and_grad: the function returns more than a loss; write value_and_grad(f, has_aux)")     \
   X(visualize_rank,                                                                                                    \
     "tessera: visualize_array_sharding: only arrays of 1 or 2 dimensions can be drawn; slice or reshape it first")     \
   X(scan_carry,                                                                                                        \

@@ -16,6 +16,14 @@ namespace tessera {
 struct trace_handle {
   graph::graph* owner = nullptr;
   int id = -1;
+  const trace_handle* home = nullptr;  ///< of an argument's variable: its place; a copy has it too
+
+  /// Stands for another node from now on. That a copy of an argument is changed is noted.
+  constexpr void become(graph::graph* graph, int node) {
+    owner = graph;
+    id = node;
+    if (home != nullptr && home != this && graph != nullptr) graph->outermost().note_changed_copy(home);
+  }
 };
 
 /// A traced array: dtype, shape and sharding are its type, over Mesh.
@@ -48,9 +56,15 @@ concept Variable = requires {
 template <class T>
 concept Number = std::is_arithmetic_v<std::remove_cvref_t<T>>;
 
-/// What may stand where an operation wants an array.
+/// An array that holds memory. Operations do not take it: they are traced.
 template <class T>
-concept ArrayLike = Expr<T> || Variable<T> || Poison<T>;
+concept RuntimeArray = requires {
+  typename std::remove_cvref_t<T>::runtime_array;
+};
+
+/// What may stand where an operation wants an array. One that holds memory gets a sentence.
+template <class T>
+concept ArrayLike = Expr<T> || Variable<T> || Poison<T> || RuntimeArray<T>;
 
 /// What may stand beside an array in an elementwise operation.
 template <class T>

@@ -57,16 +57,17 @@ struct output {
   int alias = -1;
 };
 
-/// A value traced in the body of a loop or branch has no meaning outside; which handle is used where shows only when the
-/// step is traced; the compiler then prints this function's name.
-inline void value_of_a_loop_body_is_used_outside_of_it() {
-  throw value_error("tessera: scan: a value of the body is used outside of it; return it as carry or as output");
-}
-
 /// A value from outside that a body uses: the node of the graph around it, and the parameter that stands for it.
 struct capture {
   int outer = -1;
   int parameter = -1;
+};
+
+/// What shows only when a step is traced to be wrong with it: a message, the argument it is about, a type to show.
+struct trace_fault {
+  message what = message::none;
+  int argument = -1;
+  aval type{};
 };
 
 /// A program over one mesh. Before partitioning types are global, after it they are a device's blocks. Control nodes run
@@ -74,11 +75,12 @@ struct capture {
 /// shows it.
 struct graph {
   mesh_value mesh{};
-  message fault = message::none;
   list<node> nodes{};
   list<int> parameters{};
   list<output> outputs{};
   list<graph> bodies{};
+  trace_fault fault{};                 ///< the first one
+  const void* changed_copy = nullptr;  ///< of the outermost graph: the argument's variable whose copy was changed first
 
   // Of a body that is being traced, and of the graph around all bodies.
   graph* parent = nullptr;     ///< the graph whose node will run this body
@@ -103,6 +105,13 @@ struct graph {
     return add(n);
   }
 
+  constexpr void report(const trace_fault& found) {
+    if (fault.what == message::none) fault = found;
+  }
+  constexpr void note_changed_copy(const void* home) {
+    if (changed_copy == nullptr) changed_copy = home;
+  }
+
   constexpr graph& outermost() {
     graph* g = this;
     while (g->parent != nullptr) g = g->parent;
@@ -115,10 +124,16 @@ struct graph {
     return outer.innermost != nullptr ? *outer.innermost : outer;
   }
 
+  /// Whether `owner` is this graph or one around it; only then its nodes mean something here.
+  constexpr bool sees(const graph* owner) const {
+    for (const graph* g = this; g != nullptr; g = g->parent)
+      if (g == owner) return true;
+    return false;
+  }
+
   /// The node here for node `id` of `owner`, which is this graph or one around it: a parameter that captures it.
   constexpr int import_node(const graph* owner, int id) {
     if (owner == this) return id;
-    if (parent == nullptr) value_of_a_loop_body_is_used_outside_of_it();
     const int outer = parent->import_node(owner, id);
     for (const capture& c : captures)
       if (c.outer == outer) return c.parameter;

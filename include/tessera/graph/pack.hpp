@@ -84,9 +84,20 @@ struct graph_fields {
     }
   };
 
+  struct fault_fields {
+    trace_fault& fault;
+    constexpr void fields(auto&& field) {
+      field(fault.what), field(fault.argument);
+      node about;
+      about.type = fault.type;
+      node_fields{about}.fields(field);
+      fault.type = about.type;
+    }
+  };
+
   /// The fault comes first, so that it can be read without the rest.
   constexpr void fields(auto&& field) {
-    field(g.fault);
+    fault_fields{g.fault}.fields(field);
     int count = g.size();
     field(count);
     g.nodes.resize(static_cast<std::size_t>(count));
@@ -130,6 +141,14 @@ constexpr program unpack_program(std::span<const std::int64_t> words) {
   unpacker in{words};
   p.fields(in);
   return p;
+}
+
+/// What is wrong with a packed graph.
+constexpr trace_fault unpack_fault(std::span<const std::int64_t> words) {
+  trace_fault fault;
+  unpacker in{words};
+  graph_fields::fault_fields{fault}.fields(in);
+  return fault;
 }
 
 constexpr graph unpack_graph(std::span<const std::int64_t> words, const mesh_value& mesh) {

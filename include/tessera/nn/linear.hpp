@@ -87,6 +87,8 @@ struct linear {
   static constexpr auto deduce() {
     if constexpr (Poison<X>) {
       return std::type_identity<poison>{};
+    } else if constexpr (RuntimeArray<X>) {
+      return std::type_identity<ops::result_of<"matmul", ops::matmul_rule<OutSpec>, X, kernel_type>>{};
     } else if constexpr (!takes(X::type)) {
       return std::type_identity<refusal<message::linear_features, &features_details<X>>>{};
     } else {
@@ -112,11 +114,11 @@ struct linear {
   constexpr poison operator()(const X&, auto...) const {
     return {};
   }
-  template <Expr X>
-  requires Poison<result_type<X>> result_type<X>
+  template <class X>
+  requires((Expr<X> || RuntimeArray<X>)&&Poison<result_type<X>>) result_type<X>
   operator()(const X&) const;
-  template <Expr X, class Spec>
-  requires Poison<result_type<X, Spec>> result_type<X, Spec>
+  template <class X, class Spec>
+  requires((Expr<X> || RuntimeArray<X>)&&Poison<result_type<X, Spec>>) result_type<X, Spec>
   operator()(const X&, out_sharding_t<Spec>) const;
 };
 

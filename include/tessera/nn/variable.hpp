@@ -43,6 +43,20 @@ struct variable {
   runtime::storage_ptr data{};
 
   constexpr variable() = default;
+  constexpr variable(const variable&) = default;
+  constexpr variable(variable&&) = default;
+  constexpr variable& operator=(const variable& other) {
+    handle.become(other.handle.owner, other.handle.id);
+    data = other.data;
+    return *this;
+  }
+
+  template <class>
+  static constexpr text_buffer const_details() {
+    text_buffer out;
+    write_aval(out, plain_aval<D, Shape>(), mesh_value{});
+    return out;
+  }
 
   template <Expr Value>
   constexpr variable& operator=(const Value& value) {
@@ -57,11 +71,18 @@ struct variable {
         return out;
       }>);
     } else {
-      handle = value.handle;
+      handle.become(value.handle.owner, value.handle.id);
     }
     return *this;
   }
   constexpr variable& operator=(poison) { return *this; }
+
+  /// A const variable is not assigned: the build stops.
+  template <ArrayLike Value>
+  constexpr const variable& operator=(const Value&) const {
+    if constexpr (!Poison<Value>) diagnose(report<message::variable_const, &const_details<Value>>);
+    return *this;
+  }
 };
 
 /// A number that a step sees as an argument: changing it compiles nothing anew.

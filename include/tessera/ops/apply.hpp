@@ -130,13 +130,18 @@ constexpr ruling rule_on() {
 
 template <class M, class X, class... Rest>
 constexpr void write_operands(text_buffer& out) {
-  if constexpr (Expr<X>) write_aval(out, X::type, X::mesh_type::value);
+  if constexpr (Expr<X> || RuntimeArray<X>) write_aval(out, X::type, X::mesh_type::value);
   else if constexpr (Variable<X>) write_aval(out, operand_on<X, M, dtype::f32>().result, M::value);
   else out << "a number";
   if constexpr (sizeof...(Rest) > 0) {
     out << " and ";
     write_operands<M, Rest...>(out);
   }
+}
+
+/// Whether a message is about a dimension as the user counts it.
+constexpr bool names_dimension(message m) {
+  return m == message::reduce_axis || m == message::reduce_axis_twice || m == message::softmax_axis;
 }
 
 /// `matmul of float32[8@x,4] and float32[4,2] to float32[8@x,2], dimension 0, axis x of size 2`.
@@ -147,7 +152,7 @@ constexpr text_buffer details() {
   write_operands<M, Xs...>(out);
   const ruling ruled = rule_on<Rule, M, Xs...>();
   if (!(ruled.result == aval{})) out << " to ", write_aval(out, ruled.result, M::value);
-  if (ruled.dimension >= 0) out << ", dimension " << ruled.dimension;
+  if (ruled.dimension >= 0 || names_dimension(ruled.failure)) out << ", dimension " << ruled.dimension;
   if (!ruled.axis.empty()) {
     out << ", axis " << ruled.axis;
     if (const int axis = M::value.find(ruled.axis); axis >= 0 && M::value.size(axis) > 0)
@@ -166,17 +171,22 @@ constexpr graph::graph* owner_of(const X& x, const Rest&... rest) {
   return owner_of(rest...);
 }
 
-/// A variable without a node is no member of the module that was passed to the step, or one that TESSERA_MODULE leaves out.
-/// Which it is shows only when the step is traced; the compiler then prints this function's name.
-inline void variable_is_not_named_by_TESSERA_MODULE() {
-  throw value_error("tessera: module: a variable is not among the members that TESSERA_MODULE names; name it there");
+/// What stands for an array that has no node here, which is reported when the trace ends. It is a variable that is no
+/// member of the module that was passed to the step, or one that TESSERA_MODULE leaves out, or what was computed from
+/// such variables alone; or a value of a body that is used outside.
+template <class X>
+constexpr graph::value missing_value(graph::graph* owner, message why) {
+  const aval type = operand_on<X, typename mesh_of<X>::type, dtype::f32>().result;
+  owner->outermost().report({why, -1, type});
+  return {owner, owner->add_parameter(type)};
 }
 
 /// The node of an operand; a number becomes a constant of the peers' element type.
 template <class X>
 constexpr graph::value operand_value(graph::graph* owner, const X& x, dtype peer) {
   if constexpr (ArrayLike<X>) {
-    if (x.handle.owner == nullptr) variable_is_not_named_by_TESSERA_MODULE();
+    if (x.handle.owner == nullptr) return missing_value<X>(owner, message::module_unnamed);
+    if (!owner->sees(x.handle.owner)) return missing_value<X>(owner, message::scan_escape);
     return {owner, owner->import_node(x.handle.owner, x.handle.id)};
   } else {
     return graph::constant(owner, std::is_same_v<X, bool> ? dtype::bool_ : peer, static_cast<double>(x));
@@ -186,7 +196,8 @@ constexpr graph::value operand_value(graph::graph* owner, const X& x, dtype peer
 /// What is wrong with operands of a rule, most basic first.
 template <auto Rule, class... Xs>
 inline constexpr message fault = [] {
-  if constexpr (!one_mesh<Xs...>()) return message::mesh_mismatch;
+  if constexpr ((RuntimeArray<Xs> || ...)) return message::outside_jit;
+  else if constexpr (!one_mesh<Xs...>()) return message::mesh_mismatch;
   else return rule_on<Rule, common_mesh<Xs...>, Xs...>().failure;
 }();
 
@@ -194,10 +205,12 @@ inline constexpr message fault = [] {
 template <text Name, auto Rule, class... Xs>
 constexpr text_buffer fault_details() {
   using M = common_mesh<Xs...>;
-  if constexpr (one_mesh<Xs...>()) return details<Name, Rule, M, Xs...>();
+  constexpr bool outside = (RuntimeArray<Xs> || ...);
+  if constexpr (!outside && one_mesh<Xs...>()) return details<Name, Rule, M, Xs...>();
   text_buffer out;
   out << Name.view() << " of ";
   write_operands<M, Xs...>(out);
+  if (outside) return out;
   ((out << ", mesh ", write_mesh(out, mesh_of<Xs>::type::value)), ...);
   return out;
 }
@@ -228,8 +241,10 @@ requires(!Poison<result_of<Name, Rule, Xs...>>) constexpr auto apply(Write write
   using result = result_of<Name, Rule, Xs...>;
   constexpr dtype peer = peer_element<Xs...>();
   graph::graph* owner = owner_of(xs...);
-  if (owner == nullptr)
+  if (owner == nullptr) {
+    if (std::is_constant_evaluated()) return result{};
     throw value_error("tessera: a traced operation was called outside jit; call it inside a step function");
+  }
   owner = &owner->active();
   const aval type = rebind(result::type, result::mesh_type::value, owner->mesh);
   std::array<graph::value, sizeof...(Xs)> operands{operand_value(owner, xs, peer)...};

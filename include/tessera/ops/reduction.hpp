@@ -32,7 +32,7 @@ constexpr sharding::dim_set_ruling dims_named(int rank) {
 template <class Kind, bool Keep, class OutSpec, int... Dims>
 inline constexpr auto reduction_rule = [](std::span<const aval> x, const mesh_value& mesh) {
   const sharding::dim_set_ruling dims = dims_named<Dims...>(x[0].rank);
-  if (dims.failure != message::none) return refuse(dims.failure);
+  if (dims.failure != message::none) return refuse(dims.failure, dims.named);
   if (const message why = Kind::fault(x[0], dims.dims); why != message::none) return refuse(why);
   aval operand = x[0];
   operand.type = Kind::element(operand.type);

@@ -36,9 +36,7 @@ struct like {
   }
 };
 
-constexpr graph::value value_of(const auto& variable) {
-  return graph::seen(variable.handle.owner, variable.handle.id);
-}
+constexpr graph::value value_of(const auto& variable) { return graph::seen(variable.handle.owner, variable.handle.id); }
 
 /// The variables of an object as values.
 template <class T>
@@ -52,12 +50,12 @@ template <class T>
 constexpr void assign(T& object, const values& list) {
   std::size_t next = 0;
   visit_variables(object, [&](auto& v) {
-    v.handle = {list[next].owner, list[next].id};
+    v.handle.become(list[next].owner, list[next].id);
     ++next;
   });
 }
 
-constexpr void assign_one(auto& variable, graph::value v) { variable.handle = {v.owner, v.id}; }
+constexpr void assign_one(auto& variable, graph::value v) { variable.handle.become(v.owner, v.id); }
 
 /// A count of steps.
 using counter = nn::variable<nn::optimizer_state, dtype::i32, shape<>>;

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <tessera/analysis/lowered.hpp>
+#include <tessera/graph/paths.hpp>
 #include <tessera/runtime/executor.hpp>
 #include <tessera/runtime/instances.hpp>
 #include <tessera/runtime/tensor.hpp>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -133,28 +135,79 @@ struct argument_collector {
   std::vector<storage*>& into;
   std::vector<storage_ptr>& numbers;
   std::size_t next = 0;
+  int argument = 0;  ///< of the step, from 1
 
-  void add(const storage_ptr& data, std::string_view what) {
-    if (!data)
-      throw value_error("jit: argument " + std::to_string(next) + " (" + std::string(what) +
-                        ") holds no array; initialise it first");
+  template <class Arg>
+  void add(const storage_ptr& data, const Arg& arg) {
+    if (!data) missing(arg);
     into[next++] = data.get();
+  }
+
+  /// `jit: argument 1 of the step, layers[2].kernel, holds no array`.
+  template <class Arg>
+  [[noreturn]] void missing(const Arg& arg) const {
+    std::string what;
+    if constexpr (Tensor<Arg>) {
+      what = type_text<Arg>();
+    } else {
+      visit_paths(arg, [&](const member_path& path, const auto& v) {
+        if (what.empty() && !v.data) what = path.view();
+      });
+    }
+    throw value_error("jit: argument " + std::to_string(argument) + " of the step, " + what +
+                      ", holds no array; initialise it first");
   }
 
   template <class Arg>
   void collect(Arg& arg) {
+    ++argument;
     if constexpr (Tensor<Arg>) {
-      add(arg.data(), type_text<std::remove_const_t<Arg>>());
+      add(arg.data(), arg);
     } else if constexpr (Number<Arg>) {
       storage_ptr& data = numbers[next];
       if (!data) data = make_storage(scalar_aval(dtype_of<std::remove_const_t<Arg>>), mesh_value{});
       copy_from_host(*data, &arg);
-      add(data, "a number");
+      into[next++] = data.get();
     } else {
-      visit_variables(arg, [&](auto& v) { add(v.data, "a variable"); });
+      visit_variables(arg, [&](auto& v) { add(v.data, arg); });
     }
   }
 };
+
+/// Where an argument with variables lies, and whether the step writes one of them.
+struct object_place {
+  const std::byte* begin = nullptr;
+  const std::byte* end = nullptr;
+  bool written = false;
+};
+template <class Arg>
+object_place place_of(const Arg& arg, const std::vector<char>& written, std::size_t& next) {
+  if constexpr (Tensor<Arg> || Number<Arg>) {
+    ++next;
+    return {};
+  } else {
+    const auto* begin = reinterpret_cast<const std::byte*>(&arg);
+    object_place place{begin, begin + sizeof(Arg)};
+    visit_variables(arg, [&](const auto&) { place.written = place.written || written[next++] != 0; });
+    return place;
+  }
+}
+
+/// One object, or an object and a part of it, may be passed twice to a step that only reads it.
+template <class... Args>
+void check_distinct(const std::vector<char>& written, const Args&... args) {
+  if constexpr ((0 + ... + (!Tensor<Args> && !Number<Args> ? 1 : 0)) > 1) {
+    std::size_t next = 0;
+    const object_place places[] = {place_of(args, written, next)...};
+    for (std::size_t i = 0; i < sizeof...(Args); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        if ((places[i].written || places[j].written) && std::less<>{}(places[i].begin, places[j].end) &&
+            std::less<>{}(places[j].begin, places[i].end))
+          throw value_error("jit: arguments " + std::to_string(j + 1) + " and " + std::to_string(i + 1) +
+                            " of the step are one object, or one is part of the other, and the step writes it; pass it "
+                            "once");
+  }
+}
 
 /// Storages that a step writes and someone else holds too are copied first, so that copies of a model keep their values.
 template <class Arg>
@@ -236,6 +289,7 @@ auto call(Args&... args) {
   borrowed_slot<Program> borrowed;
   auto& slot = *borrowed.slot;
   const graph::program& p = slot.program.program();
+  check_distinct(slot.written, args...);
   std::size_t next_argument = 0;
   (separate(args, slot.written, next_argument), ...);
   argument_collector collector{slot.arguments, slot.numbers};
@@ -259,10 +313,16 @@ auto call(Args&... args) {
 
 }  // namespace runtime
 
+/// Converts from everything, less well than anything else does.
+struct any_argument {
+  template <class T>
+  any_argument(T&&) {}
+};
+
 /// `jit<train_step>(model, optimizer, x, y)`: runs the step compiled for these types. Tensors and numbers are only
 /// read; modules and optimizers are changed in place where the step assigns their variables. Returns what the step
-/// returns, a tensor for each traced array. After the first calls nothing is allocated. An empty argument raises
-/// value_error. Source: jax.jit with donated state.
+/// returns, a tensor for each traced array. After the first calls nothing is allocated. An empty argument, or one
+/// object passed twice of which the step writes a variable, raises value_error. Source: jax.jit with donated state.
 template <const auto& F, class... Args>
 auto jit(Args&&... args) {
   if constexpr (transform::arguments_fit<std::remove_reference_t<Args>...>()) {
@@ -274,6 +334,14 @@ auto jit(Args&&... args) {
   using program = lowered<F, std::remove_reference_t<Args>...>;
   if constexpr (program::refused) return runtime::refused_call<program>();
   else return runtime::call<program>(args...);
+}
+
+/// A step that is a local variable is refused: C++ has no references to it as template arguments.
+template <auto F>
+auto jit(any_argument, any_argument = 0, any_argument = 0, any_argument = 0, any_argument = 0, any_argument = 0,
+         any_argument = 0, any_argument = 0) {
+  diagnose(report<message::jit_local, no_details<decltype(F)>>);
+  return runtime::refused_tensor{};
 }
 
 }  // namespace tessera

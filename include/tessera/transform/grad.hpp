@@ -249,7 +249,7 @@ constexpr value manual_cotangent(const graph::node& n, value x, value ct) {
     case op::to_local: return graph::to_global(ct, wanted);
     case op::to_global: return graph::to_local(ct, wanted);
     case op::psum:
-      if (n.attribute[1] != 0) x.owner->fault = message::pmax_gradient;
+      if (n.attribute[1] != 0) x.owner->report({message::pmax_gradient, -1, {}});
       return graph::pcast(ct, wanted);
     case op::pcast: {
       const axis_set summed =
