@@ -18,12 +18,11 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "compile_fail"))
 
-from operations import OPERATIONS, REFUSED, REFUSED_FILES, axes
+from operations import OPERATIONS, REFUSED, REFUSED_FILES, REFUSED_TRACES, axes, printed
 import uncovered
 
 CASES = os.path.join(HERE, "..", "reference", "sharding_rules.jsonl")
 LEFT_OUT = os.path.join(HERE, "left_out.json")
-DTYPES = {"f32": "float32", "i32": "int32", "u32": "uint32", "bool": "bool", "bf16": "bfloat16"}
 TYPE = re.compile(r"(\w+)\[(.*?)\](?:\{(.*)\})?$")
 DIMENSION = re.compile(r"(\d+)(?:@(\w+|\([^)]*\)))?")
 
@@ -42,6 +41,14 @@ def cases():
             if ours is not None:
                 refused = ours.startswith("error")
                 case["out"], case["error"] = (None, ours) if refused else (ours, None)
+            if case["op"] == "shard_map in_specs":
+                case["inside"], case["out"] = case["out"], case["out"] and case["inputs"][0]
+            if case["op"] == "grad(pmax)":  # the array whose blocks the case is about
+                case["inputs"] = ["f32[8@x]"]
+            if case["op"].startswith("transpose("):
+                forward = case["params"].get("forward", f"{case['out']} -> {case['inputs'][0]}").split(" -> ")
+                case["cotangents"] = (case["out"], case["inputs"][0])
+                case["inputs"], case["out"] = forward[:1], forward[1]
             yield case
 
 
@@ -76,13 +83,12 @@ def input_type(text, mesh):
     return f"array<ts::{name}, ts::shape<{shape}>, ts::P<{spec}>, mesh, {sets}>"
 
 
-def printed(out):
-    """The result as the library prints it."""
-    return re.sub(r"\b(f32|i32|u32|bool|bf16)\[", lambda m: DTYPES[m[1]] + "[", out)
-
-
-def mesh_type(mesh):
-    return "ts::mesh<" + ", ".join(f'ts::axis<"{name}", {size}>' for name, size in mesh.items()) + ">"
+def mesh_types(case):
+    """The mesh of a case and, where its types are those in the body of a shard_map over all axes, that of the body."""
+    mesh = ", ".join(f'ts::axis<"{name}", {size}>' for name, size in case["mesh"].items())
+    inside = case["params"].get("manual") and not case["op"].startswith("grad(") or case["op"] == "shard_map out_specs"
+    body = f"ts::manual_region<outside, {(1 << len(case['mesh'])) - 1}>"
+    return f"using outside = ts::mesh<{mesh}>;\nusing mesh = {body if inside else 'outside'};\n"
 
 
 def moved(case):
@@ -106,7 +112,7 @@ def call(case):
     types = "".join(f"using type_{letter} = {input_type(text, case['mesh'])};\n"
                     for letter, text in zip(letters, case["inputs"]))
     parameters = ", ".join(f"auto {letter}" for letter in letters)
-    return f"namespace {case['id']} {{\nusing mesh = {mesh_type(case['mesh'])};\n{types}" \
+    return f"namespace {case['id']} {{\n{mesh_types(case)}{types}" \
            f"inline constexpr auto call = []({parameters}) {{ return {expression(case)}; }};\n}}\n"
 
 
@@ -118,6 +124,10 @@ def test(case):
     if case["error"] is None:
         check = f'  STATIC_REQUIRE(prints<{result}>("{printed(case["out"])}"));\n{moved(case)}'
         title += f" is {case['out']}"
+        if "cotangents" in case:
+            operand, of_result = map(printed, case["cotangents"])
+            check += f'  STATIC_REQUIRE(prints<cotangent_of<{name}::type_a>>("{operand}"));\n' \
+                     f'  STATIC_REQUIRE(prints<cotangent_of<{result}>>("{of_result}"));\n'
     else:
         check = f"  STATIC_REQUIRE(refuses<{result}>(ts::message::{REFUSED[name]}));\n"
         title += f" is refused"
@@ -126,9 +136,11 @@ def test(case):
 
 def refused_file(case, sentences):
     """The text of a file that is refused with a case's message."""
+    traces = case["id"] in REFUSED_TRACES
+    what = f"{'collectives' if traces else 'result_of'}<{case['id']}::call, {arguments(case)}>{'()' if traces else ''}"
     return f"// SPDX-License-Identifier: Apache-2.0\n// expect: {sentences[REFUSED_FILES[case['id']]]}\n" \
            f'#include "compile_fail/cure.hpp"\n#include "sharding_rules/types.hpp"\n\n{call(case)}' \
-           f"using result = CURE((result_of<{case['id']}::call, {arguments(case)}>), (void));\n"
+           f"{'constexpr auto' if traces else 'using'} result = CURE(({what}), ({'0' if traces else 'void'}));\n"
 
 
 def put(path, text):

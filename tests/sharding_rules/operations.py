@@ -7,6 +7,14 @@ of the operation has to stay out. REFUSED and REFUSED_FILES name the messages th
 import re
 
 
+DTYPES = {"f32": "float32", "i32": "int32", "u32": "uint32", "bool": "bool", "bf16": "bfloat16"}
+
+
+def printed(out):
+    """A type as the library prints it."""
+    return re.sub(r"\b(f32|i32|u32|bool|bf16)\[", lambda m: DTYPES[m[1]] + "[", out)
+
+
 def numbers(values):
     return ", ".join(str(v) for v in values)
 
@@ -87,6 +95,9 @@ def gradient_of_product(case):
 
 def scan(case):
     body = case["params"].get("body", "")
+    if body.startswith("swaps"):
+        return ("ts::scan<4>([](auto c) { return std::pair(std::pair(c.second, c.first), ts::none); }, "
+                "std::pair(a, b))")
     if body.startswith("carry'"):
         carry, y = re.findall(r"P\([^)]*\)", body)
         return ("ts::scan([](auto c, auto x) { return std::pair(ts::reshard<" + spec(carry) +
@@ -98,6 +109,58 @@ def scan(case):
 
 def while_loop(case):
     return "ts::while_loop([](auto c) { return ts::sum(c) < 1; }, [](auto c) { return ts::reshard<ts::P<>>(c); }, a)"
+
+
+def named(case):
+    """The axes of a collective, as template arguments."""
+    names = case["params"]["axis"]
+    return ", ".join(f'"{n}"' for n in ([names] if isinstance(names, str) else names))
+
+
+def collective(name):
+    """Inside a shard_map: `ts::psum<"x">(a, tiled, to_reduced)`."""
+    def text(case):
+        params = case["params"]
+        options = [f"ts::{option}<{params[p]}>" for option, p in
+                   (("split_along", "split_axis"), ("concat_along", "concat_axis")) if p in params]
+        options += ["ts::tiled"] if params.get("tiled") else []
+        options += [f"ts::to_{params['to']}"] if "to" in params else []
+        return f"ts::{name}<{named(case)}>({', '.join(['a'] + options)})"
+    return text
+
+
+def axis_index(case):
+    return f"ts::axis_index<{named(case)}>(array<ts::f32, ts::shape<>, ts::P<>, mesh, 0, 0, 0>{{}})"
+
+
+def permutation(case):
+    sends = ", ".join(f"ts::send<{a}, {b}>" for a, b in case["params"]["perm"])
+    return f"ts::ppermute<{named(case)}, {sends}>(a)"
+
+
+def mapped(in_spec, out_spec, body, argument):
+    return f"ts::shard_map<ts::in_specs<{in_spec}>, ts::out_specs<{out_spec}>>({body})({argument})"
+
+
+def block_inside(case):
+    """A body that looks at its block and gives it back."""
+    given = spec(case["params"]["in_spec"])
+    wanted = case["inside"] and f'static_assert(prints<decltype(v)>("{printed(case["inside"])}")); '
+    return mapped(given, given, f"[](auto v) {{ {wanted or ''}return v; }}", "a")
+
+
+NOTHING = "array<ts::f32, ts::shape<4, 4>, ts::P<>, outside, 0, 0, 0>{}"
+
+
+def result_outside(case):
+    return mapped("ts::P<>", spec(case["params"]["out_spec"]), "[](auto) { return type_a{}; }", NOTHING)
+
+
+def gradient_of_map(body):
+    def text(case):
+        return "ts::grad([](auto v) { return ts::sum(" + mapped(
+            spec(case["params"].get("in_spec", "P('x')")), spec(case["params"].get("out_spec", "P()")), body, "v") + "); })(a)"
+    return text
 
 
 OPERATIONS = {
@@ -133,6 +196,26 @@ OPERATIONS = {
     "scatter x.at[idx].set(u)": lambda case: call("ts::at", "a", "b")(case) + ".set(c)",
     "scan": scan,
     "while_loop": while_loop,
+    "psum": collective("psum"),
+    "psum_scatter": collective("psum_scatter"),
+    "all_gather": collective("all_gather"),
+    "all_to_all": collective("all_to_all"),
+    "pcast": collective("pcast"),
+    "axis_index": axis_index,
+    "transpose(psum)": collective("psum"),
+    "transpose(psum_scatter)": collective("psum_scatter"),
+    "transpose(all_gather)": collective("all_gather"),
+    "transpose(all_gather to invarying)": lambda case: f"ts::all_gather<{named(case)}>(a, ts::tiled, ts::to_invarying)",
+    "transpose(all_gather to reduced)": lambda case: f"ts::all_gather<{named(case)}>(a, ts::tiled, ts::to_reduced)",
+    "transpose(pcast to reduced)": lambda case: f"ts::pcast<{named(case)}>(a, ts::to_reduced)",
+    "transpose(pcast reduced to varying)": lambda case: f"ts::pcast<{named(case)}>(a, ts::to_varying)",
+    "transpose(ppermute)": permutation,
+    "transpose(all_to_all)": collective("all_to_all"),
+    "shard_map in_specs": block_inside,
+    "shard_map out_specs": result_outside,
+    "shard_map closure": lambda case: mapped("ts::P<>", "ts::P<>", "[a](auto v) { return v + a; }", NOTHING),
+    "grad(shard_map)": gradient_of_map("[](auto v) { return v; }"),
+    "grad(pmax)": gradient_of_map('[](auto v) { return ts::pmax<"x">(v); }'),
 }
 
 REFUSED = {
@@ -162,6 +245,9 @@ REFUSED = {
     "ga10": "take_dimension_sharding",
     "se03": "where_sharding",
     "se05": "where_sharding",
+    "va06": "collective_states",
+    "va23": "pcast_transition",
+    "va24": "pcast_transition",
 }
 
 # Refusals that are no result's type: each is a file that must not compile.
@@ -169,4 +255,14 @@ REFUSED_FILES = {
     "cf02": "scan_carry",
     "cf03": "scan_leading",
     "cf04": "scan_carry",
+    "sm05": "shard_map_in_spec",
+    "sm11": "shard_map_captured",
+    "sm13": "shard_map_may_vary",
+    "sm18": "shard_map_may_vary",
+    "sm19": "shard_map_may_vary",
+    "va25": "scan_carry",
+    "tr16": "pmax_gradient",
 }
+
+# Of those, what shows when the step is traced.
+REFUSED_TRACES = {"tr16"}
