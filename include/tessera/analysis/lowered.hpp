@@ -17,6 +17,7 @@ namespace analysis {
 template <class Traced>
 struct lowering {
   using mesh_type = typename Traced::mesh_type;
+  static constexpr bool refused = false;
 
   using trace_words = graph::packed_constant<Traced>;
 
@@ -65,6 +66,7 @@ constexpr text_buffer trace_fault_details() {
   constexpr graph::trace_fault fault = fault_of_trace<Traced>();
   text_buffer out;
   if (!(fault.type == aval{})) write_aval(out, fault.type, Traced::mesh_type::value);
+  if (!(fault.beside == aval{})) out << " and ", write_aval(out, fault.beside, Traced::mesh_type::value);
   if (fault.argument >= 0) out << (out.size > 0 ? ", " : "") << "argument " << fault.argument + 1 << " of the step";
   return out;
 }

@@ -33,6 +33,7 @@ struct unknown_figures {
 /// Stands for the lowering of such a step.
 struct refused_lowering {
   using mesh_type = mesh<>;
+  static constexpr bool refused = true;
 
   static constexpr unknown_figures collectives() { return {}; }
   static constexpr unknown_figures memory_analysis() { return {}; }

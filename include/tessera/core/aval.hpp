@@ -67,8 +67,12 @@ struct dim {
   friend constexpr bool operator==(const dim&, const dim&) = default;
 };
 
-/// Element type, dimensions, and what is not a plain cut: mesh axes over which a sum is pending (unreduced), whose
-/// cotangent has one pending (reduced), or over which the value differs inside a manual region (varying).
+/// How parts combine into a whole.
+enum class combine : std::uint8_t { sum, max, min, prod };
+
+/// Element type, dimensions, and what is not a plain cut: mesh axes over which the value is the sum (or maximum, minimum:
+/// `pending`) of what the devices hold (unreduced), over which its cotangent is one (reduced), or over which the value
+/// differs inside a manual region (varying).
 struct aval {
   dtype type = dtype::f32;
   int rank = 0;
@@ -76,6 +80,7 @@ struct aval {
   axis_set unreduced = 0;
   axis_set reduced = 0;
   axis_set varying = 0;
+  combine pending = combine::sum;  ///< of the unreduced axes; sum where there are none
 
   friend constexpr bool operator==(const aval&, const aval&) = default;
 
@@ -99,11 +104,17 @@ struct aval {
     return true;
   }
   constexpr bool same_spec(const aval& other) const {
-    if (rank != other.rank || unreduced != other.unreduced || reduced != other.reduced) return false;
+    return same_cuts(other) && unreduced == other.unreduced && reduced == other.reduced && pending == other.pending;
+  }
+  constexpr bool same_cuts(const aval& other) const {
+    if (rank != other.rank) return false;
     for (int i = 0; i < rank; ++i)
       if (dims[i].axes != other.dims[i].axes) return false;
     return true;
   }
+
+  /// Whether it is unreduced or reduced over some axis.
+  constexpr bool marked() const { return unreduced != 0 || reduced != 0; }
   constexpr bool axis_on_two_dims() const {
     axis_set seen = 0;
     for (int i = 0; i < rank; ++i) {
@@ -120,6 +131,26 @@ constexpr aval scalar_aval(dtype d) {
   aval a;
   a.type = d;
   return a;
+}
+
+/// `a` with the unreduced and reduced axes of another value.
+constexpr aval with_marks(aval a, const aval& of) {
+  a.unreduced = of.unreduced;
+  a.reduced = of.reduced;
+  a.pending = of.pending;
+  return a;
+}
+
+/// `a` neither unreduced nor reduced.
+constexpr aval without_marks(const aval& a) { return with_marks(a, aval{}); }
+
+/// The type of the gradient of a value of type `a`: unreduced where that is reduced and the other way round. What one
+/// device adds to a reduced value's gradient stays there as a part of a sum.
+constexpr aval cotangent_type(const aval& a) {
+  aval dual = without_marks(a);
+  dual.unreduced = a.reduced;
+  dual.reduced = a.unreduced;
+  return dual;
 }
 
 /// The block of `a` that one device holds.
@@ -153,7 +184,7 @@ constexpr aval rebind(aval a, const mesh_value& from, const mesh_value& to) {
   return a;
 }
 
-/// Writes `float32[32@data,256@model]`.
+/// Writes `float32[32@data,256@model]`, and what is unreduced or reduced as `float32[8@x,8]{U:y}`.
 constexpr void write_aval(text_buffer& out, const aval& a, const mesh_value& mesh) {
   out << info(a.type).name << "[";
   for (int i = 0; i < a.rank; ++i) {
@@ -182,7 +213,7 @@ constexpr void write_aval(text_buffer& out, const aval& a, const mesh_value& mes
     out << "}";
   };
   write_set("V", a.varying);
-  write_set("U", a.unreduced);
+  write_set(a.pending == combine::sum ? "U" : a.pending == combine::max ? "U_max" : "U_min", a.unreduced);
   write_set("R", a.reduced);
 }
 

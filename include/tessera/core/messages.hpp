@@ -16,6 +16,10 @@
   X(shape_extent, "tessera: shape: an extent is negative; write zero or more")                                         \
   X(spec_unknown_axis, "tessera: partition_spec: the mesh has no such axis; name one of its axes")                     \
   X(spec_axis_twice, "tessera: partition_spec: an axis is used twice; keep it on one dimension")                       \
+  X(spec_axis_uses,                                                                                                    \
+    "tessera: partition_spec: an axis has two uses among cutting a dimension, unreduced and reduced; keep one")        \
+  X(spec_unreduced_kinds, "tessera: partition_spec: sums and extrema are pending at once; keep one kind of unreduced") \
+  X(spec_unreduced_bool, "tessera: partition_spec: a bool array has no pending sum; convert it with astype<...>")      \
   X(spec_too_long, "tessera: partition_spec: there are more entries than dimensions; drop the last ones")              \
   X(spec_indivisible,                                                                                                  \
     "tessera: partition_spec: an extent is not divisible by the devices along its axes; use the nearest extent "       \
@@ -26,6 +30,26 @@
   X(elementwise_sharding, "tessera: elementwise: incompatible shardings for broadcasting; reshard one operand")        \
   X(elementwise_duplicate,                                                                                             \
     "tessera: elementwise: the result would use a mesh axis on two dimensions; reshard one operand")                   \
+  X(unreduced_operand,                                                                                                 \
+    "tessera: unreduced: the operation has no rule for an operand that is unreduced; reduce it first with "            \
+    "reshard<P<...>>(x)")                                                                                              \
+  X(reduced_operand,                                                                                                   \
+    "tessera: reduced: the operation has no rule for an operand that is reduced; write reshard<P<...>>(x) "            \
+    "without it")                                                                                                      \
+  X(unreduced_result,                                                                                                  \
+    "tessera: out_sharding: the operation cannot leave its result unreduced or reduced; write "                        \
+    "reshard<P<...>>(result)")                                                                                         \
+  X(unreduced_add,                                                                                                     \
+    "tessera: add: only one side is unreduced, or over other axes than the other one; reshard one side first")         \
+  X(unreduced_factor,                                                                                                  \
+    "tessera: elementwise: the factor beside an unreduced array is not reduced over the same axes; reshard it "        \
+    "to reduced<...> or reduce the array first")                                                                       \
+  X(unreduced_divisor, "tessera: divide: the divisor is unreduced; reduce it first with reshard<P<...>>(x)")           \
+  X(reduced_mix, "tessera: reduced: one operand is reduced over an axis and another one is not; reshard one of them")  \
+  X(reduced_cut, "tessera: reduced: one operand is reduced over an axis that cuts another one; reshard one of them")   \
+  X(marks_changed,                                                                                                     \
+    "tessera: out_sharding: the unreduced or reduced axes are not those of the operand; write reshard<P<...>> "        \
+    "for that")                                                                                                        \
   X(elementwise_needs_float, "tessera: elementwise: the operand is not floating-point; convert it with astype<f32>")   \
   X(elementwise_needs_number, "tessera: elementwise: the operand is bool; convert it with astype<...>")                \
   X(elementwise_needs_bool, "tessera: elementwise: the operand is not bool; compare it with something first")          \
@@ -44,6 +68,15 @@
   X(matmul_duplicate,                                                                                                  \
     "tessera: matmul: the result would use a mesh axis on two dimensions; reshard one operand or write "               \
     "out_sharding<P<...>>")                                                                                            \
+  X(matmul_unreduced,                                                                                                  \
+    "tessera: matmul: the unreduced axes are not exactly those that cut both contracting dimensions alike; "           \
+    "name just these axes or reshard an operand")                                                                      \
+  X(reduce_unreduced_axes,                                                                                             \
+    "tessera: reduce: an unreduced axis of out_sharding cuts no dimension that is reduced; drop it or reshard "        \
+    "first")                                                                                                           \
+  X(reduce_unreduced_kind,                                                                                             \
+    "tessera: reduce: the unreduced axes are of another kind than the reduction; reduce the operand first or "         \
+    "write the matching unreduced<...>")                                                                               \
   X(reduce_axis, "tessera: reduce: there is no such dimension; count from 0, or from -1 backwards")                    \
   X(reduce_axis_twice, "tessera: reduce: a dimension is named twice; name it once")                                    \
   X(reduce_empty, "tessera: reduce: a mean or maximum over no elements has no value; use sum or a non-empty shape")    \
@@ -110,6 +143,12 @@
     "tessera: at: the updates are sharded otherwise than the chosen elements; reshard them or write "                  \
     "out_sharding<P<...>>")                                                                                            \
   X(where_predicate, "tessera: where: the predicate is not bool; compare it with something first")                     \
+  X(where_unreduced, "tessera: where: the two cases are not unreduced over the same axes; reshard one of them")        \
+  X(reshard_kind,                                                                                                      \
+    "tessera: reshard: a pending maximum or minimum can only be reduced, and keeps its kind; reduce it first")         \
+  X(astype_unreduced,                                                                                                  \
+    "tessera: astype: the sum of rounded parts is not the rounded sum; reduce the array first with "                   \
+    "reshard<P<...>>(x)")                                                                                              \
   X(where_dtype, "tessera: where: the two cases have different dtypes; convert one with astype<...>")                  \
   X(where_sharding, "tessera: where: operands of equal shape are sharded differently; reshard one operand")            \
   X(astype_sixteen_bits, "tessera: astype: 16-bit types have no arithmetic yet; use f32")                              \
@@ -118,6 +157,12 @@
   X(softmax_needs_float, "tessera: softmax: the operand is not floating-point; convert it with astype<f32>")           \
   X(grad_not_scalar, "tessera: value_and_grad: the loss is not a scalar; reduce it with mean or sum")                  \
   X(grad_not_float, "tessera: value_and_grad: the loss is not floating-point; convert it with astype<f32>")            \
+  X(grad_not_reduced, "tessera: value_and_grad: the loss is unreduced or reduced; write reshard<P<>>(loss)")           \
+  X(grad_reduced_operand,                                                                                              \
+    "tessera: value_and_grad: a product's operand is reduced over axes that its gradient is no sum over; cut "         \
+    "the other operand by them or drop reduced<...>")                                                                  \
+  X(grad_pending_extremum,                                                                                             \
+    "tessera: value_and_grad: there is no gradient through a pending maximum or minimum; reduce without unreduced")    \
   X(grad_nothing, "tessera: value_and_grad: the first argument has no parameters; pass a module or a float tensor")    \
   X(grad_aux, "tessera: value_and_grad: has_aux needs a pair; return std::pair(loss, aux)")                            \
   X(variable_assign,                                                                                                   \

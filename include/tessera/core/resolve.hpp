@@ -22,7 +22,7 @@ constexpr ruling refuse(message why, int dimension = -1, std::string_view axis =
   return {{}, why, dimension, axis};
 }
 
-/// Where a spec names an axis the mesh does not have.
+/// Where a spec names an axis the mesh does not have; a mark has no dimension.
 struct unknown_axis {
   int dimension = -1;
   std::string_view name{};
@@ -33,6 +33,11 @@ struct spec_value {
   int rank = 0;
   axis_list dims[max_rank]{};
   unknown_axis unknown{};
+  axis_set unreduced = 0;
+  axis_set reduced = 0;
+  combine pending = combine::sum;
+  message mark_fault = message::none;  ///< what is wrong with the marks alone
+  int mark_axis = -1;
 };
 
 template <class Cut>
@@ -54,6 +59,38 @@ struct cut_reader<cut<Names...>> {
   }
 };
 
+constexpr spec_value without_marks(spec_value spec) {
+  spec.unreduced = 0;
+  spec.reduced = 0;
+  spec.pending = combine::sum;
+  return spec;
+}
+
+/// Adds an axis to the unreduced or reduced ones.
+constexpr void add_mark(spec_value& spec, axis_use use, int axis) {
+  axis_set& set = use == axis_use::reduced ? spec.reduced : spec.unreduced;
+  const combine kind = use == axis_use::unreduced_max   ? combine::max
+                       : use == axis_use::unreduced_min ? combine::min
+                                                        : combine::sum;
+  message fault = message::none;
+  if (set & bit_of(axis)) fault = message::spec_axis_twice;
+  else if (use != axis_use::reduced && set != 0 && kind != spec.pending) fault = message::spec_unreduced_kinds;
+  set = static_cast<axis_set>(set | bit_of(axis));
+  if (use != axis_use::reduced) spec.pending = kind;
+  if (fault != message::none && spec.mark_fault == message::none) spec.mark_fault = fault, spec.mark_axis = axis;
+}
+
+template <axis_use Use, text... Names>
+struct cut_reader<marked<Use, Names...>> {
+  static constexpr void read(spec_value& spec, const mesh_value& mesh) {
+    const auto add = [&](std::string_view name) {
+      if (const int found = mesh.find(name); found >= 0) add_mark(spec, Use, found);
+      else if (spec.unknown.name.empty()) spec.unknown = {-1, name};
+    };
+    (add(Names.view()), ...);
+  }
+};
+
 /// The value of a PartitionSpec type over `mesh`.
 template <class Spec>
 struct spec_reader;
@@ -70,7 +107,17 @@ constexpr spec_value read_spec(const mesh_value& mesh) {
   return spec_reader<Spec>::read(mesh);
 }
 
-/// Whether the cuts of `a` are legal over `mesh`: no axis twice, every extent divisible (unknown sizes pass).
+/// Whether no axis has two uses, and a pending sum is one of numbers.
+constexpr ruling check_marks(const aval& a, const mesh_value& mesh) {
+  const auto both = static_cast<axis_set>((a.cut() & (a.unreduced | a.reduced)) | (a.unreduced & a.reduced));
+  for (int axis = 0; axis < mesh.rank; ++axis)
+    if (both & bit_of(axis)) return refuse(message::spec_axis_uses, -1, mesh.name(axis));
+  if (a.unreduced != 0 && a.type == dtype::bool_) return refuse(message::spec_unreduced_bool);
+  return {a};
+}
+
+/// Whether the cuts of `a` are legal over `mesh`: no axis twice, every extent divisible (unknown sizes pass), none that
+/// is unreduced or reduced too.
 constexpr ruling check_cuts(const aval& a, const mesh_value& mesh) {
   axis_set seen = 0;
   for (int i = 0; i < a.rank; ++i) {
@@ -83,14 +130,18 @@ constexpr ruling check_cuts(const aval& a, const mesh_value& mesh) {
     if (devices > 0 && a.dims[i].extent % devices != 0)
       return refuse(message::spec_indivisible, i, mesh.name(axis_at(a.dims[i].axes, 0)));
   }
-  return {a};
+  return check_marks(a, mesh);
 }
 
-/// `a` cut as `spec` says, instead of as it was.
+/// `a` cut, unreduced and reduced as `spec` says, instead of as it was.
 constexpr ruling with_spec(aval a, const spec_value& spec, const mesh_value& mesh) {
   const aval natural = a;
-  if (spec.unknown.dimension >= 0) return {a, message::spec_unknown_axis, spec.unknown.dimension, spec.unknown.name};
+  if (!spec.unknown.name.empty()) return {a, message::spec_unknown_axis, spec.unknown.dimension, spec.unknown.name};
   if (spec.rank > a.rank) return {a, message::spec_too_long, a.rank};
+  if (spec.mark_fault != message::none) return {a, spec.mark_fault, -1, mesh.name(spec.mark_axis)};
+  a.unreduced = spec.unreduced;
+  a.reduced = spec.reduced;
+  a.pending = spec.pending;
   for (int i = 0; i < a.rank; ++i) a.dims[i].axes = i < spec.rank ? spec.dims[i] : 0;
   for (int i = 0; i < a.rank; ++i)
     for (int j = 0; j < axis_count(a.dims[i].axes); ++j)
@@ -118,10 +169,31 @@ constexpr auto cut_type() {
   (std::make_index_sequence<static_cast<std::size_t>(axis_count(List))>{});
 }
 
+/// The names of a set of axes as an entry of a spec.
+template <axis_set Set, class Mesh>
+constexpr spec_entry entry_of_set() {
+  spec_entry entry;
+  for (int axis = 0; axis < Mesh::value.rank; ++axis)
+    if (Set & bit_of(axis)) entry.insert(Mesh::value.name(axis));
+  return entry;
+}
+
+constexpr axis_use use_of(combine pending) {
+  return pending == combine::sum   ? axis_use::unreduced
+         : pending == combine::max ? axis_use::unreduced_max
+                                   : axis_use::unreduced_min;
+}
+
 template <aval Type, class Mesh>
 constexpr auto spec_type_of() {
   return []<std::size_t... D>(std::index_sequence<D...>) {
-    return typename strip_uncut<partition_spec<>, decltype(cut_type<Type.dims[D].axes, Mesh>())...>::type{};
+    using cuts = typename strip_uncut<partition_spec<>, decltype(cut_type<Type.dims[D].axes, Mesh>())...>::type;
+    if constexpr (!Type.marked()) return cuts{};
+    else
+      return
+          typename with_marked<cuts,
+                               decltype(entry_marks<use_of(Type.pending), entry_of_set<Type.unreduced, Mesh>()>()),
+                               decltype(entry_marks<axis_use::reduced, entry_of_set<Type.reduced, Mesh>()>())>::type{};
   }
   (std::make_index_sequence<static_cast<std::size_t>(Type.rank)>{});
 }
@@ -160,9 +232,9 @@ constexpr std::int64_t nearest_divisible(std::int64_t extent, std::int64_t devic
 /// Writes the place a ruling is about: dimension, extent, axis, devices, nearest extent.
 constexpr void write_place(text_buffer& out, const ruling& ruled, const aval& subject, const spec_value& spec,
                            const mesh_value& mesh) {
-  if (ruled.dimension < 0) return;
-  out << ", dimension " << ruled.dimension;
-  if (ruled.dimension < subject.rank) out << " of extent " << subject.dims[ruled.dimension].extent;
+  if (ruled.dimension >= 0) out << ", dimension " << ruled.dimension;
+  if (ruled.dimension >= 0 && ruled.dimension < subject.rank)
+    out << " of extent " << subject.dims[ruled.dimension].extent;
   if (!ruled.axis.empty()) {
     out << ", axis " << ruled.axis;
     if (mesh.find(ruled.axis) >= 0) out << " of size " << mesh.size(mesh.find(ruled.axis));

@@ -86,6 +86,10 @@ template <class Known, text... Names, class... Rest>
 struct names_of_cuts<Known, cut<Names...>, Rest...>
     : names_of_cuts<typename with_names<Known, Names...>::type, Rest...> {};
 
+template <class Known, axis_use Use, text... Names, class... Rest>
+struct names_of_cuts<Known, marked<Use, Names...>, Rest...>
+    : names_of_cuts<typename with_names<Known, Names...>::type, Rest...> {};
+
 template <class... Cuts>
 struct open_mesh_of<partition_spec<Cuts...>, open_mesh<>> : names_of_cuts<open_mesh<>, Cuts...> {};
 

@@ -63,11 +63,13 @@ struct capture {
   int parameter = -1;
 };
 
-/// What shows only when a step is traced to be wrong with it: a message, the argument it is about, a type to show.
+/// What shows only when a step is traced to be wrong with it: a message, the argument it is about, one or two types to
+/// show.
 struct trace_fault {
   message what = message::none;
   int argument = -1;
   aval type{};
+  aval beside{};
 };
 
 /// A program over one mesh. Before partitioning types are global, after it they are a device's blocks. Control nodes run
@@ -165,6 +167,16 @@ struct value_name {
   }
   constexpr std::string_view view() const { return {chars, size}; }
 };
+
+/// How partial results of a reduction combine.
+constexpr combine combine_of(op reduction) {
+  switch (reduction) {
+    case op::reduce_max: return combine::max;
+    case op::reduce_min: return combine::min;
+    case op::reduce_prod: return combine::prod;
+    default: return combine::sum;
+  }
+}
 
 constexpr sharding::dot_dims dot_dims_of(const node& n) {
   return {n.attribute[0], n.attribute[1], n.attribute[2], n.attribute[3]};

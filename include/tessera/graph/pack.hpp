@@ -68,17 +68,26 @@ struct unpacker {
 struct graph_fields {
   graph& g;
 
+  struct type_fields {
+    aval& type;
+    constexpr void fields(auto&& field) {
+      field(type.type), field(type.rank);
+      auto sets = static_cast<std::uint64_t>(type.varying) | static_cast<std::uint64_t>(type.unreduced) << 16 |
+                  static_cast<std::uint64_t>(type.reduced) << 32 | static_cast<std::uint64_t>(type.pending) << 48;
+      field(sets);
+      type.varying = static_cast<axis_set>(sets);
+      type.unreduced = static_cast<axis_set>(sets >> 16);
+      type.reduced = static_cast<axis_set>(sets >> 32);
+      type.pending = static_cast<combine>(sets >> 48);
+      for (int i = 0; i < type.rank; ++i) field(type.dims[i].extent), field(type.dims[i].axes);
+    }
+  };
+
   struct node_fields {
     node& n;
     constexpr void fields(auto&& field) {
-      field(n.code), field(n.type.type), field(n.type.rank), field(n.value);
-      auto sets = static_cast<std::uint64_t>(n.type.varying) | static_cast<std::uint64_t>(n.type.unreduced) << 16 |
-                  static_cast<std::uint64_t>(n.type.reduced) << 32;
-      field(sets);
-      n.type.varying = static_cast<axis_set>(sets);
-      n.type.unreduced = static_cast<axis_set>(sets >> 16);
-      n.type.reduced = static_cast<axis_set>(sets >> 32);
-      for (int i = 0; i < n.type.rank; ++i) field(n.type.dims[i].extent), field(n.type.dims[i].axes);
+      field(n.code), field(n.value);
+      type_fields{n.type}.fields(field);
       for (int& operand : n.operands) field(operand);
       for (std::uint64_t& a : n.attribute) field(a);
     }
@@ -88,10 +97,8 @@ struct graph_fields {
     trace_fault& fault;
     constexpr void fields(auto&& field) {
       field(fault.what), field(fault.argument);
-      node about;
-      about.type = fault.type;
-      node_fields{about}.fields(field);
-      fault.type = about.type;
+      type_fields{fault.type}.fields(field);
+      type_fields{fault.beside}.fields(field);
     }
   };
 

@@ -160,6 +160,7 @@ struct interface_value {
 
   constexpr void fields(auto&& field) {
     field(type.type), field(type.rank), field(buffer), field(alias);
+    field(type.unreduced), field(type.reduced), field(type.pending);
     for (int i = 0; i < type.rank; ++i) field(type.dims[i].extent), field(type.dims[i].axes);
   }
 };

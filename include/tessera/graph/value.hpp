@@ -37,8 +37,24 @@ constexpr const aval& expect(const ruling& ruled) {
   return ruled.result;
 }
 
+/// What an elementwise operation makes of unreduced operands.
+constexpr sharding::mark_rule mark_rule_of(op code) {
+  using sharding::mark_rule;
+  switch (code) {
+    case op::add: return mark_rule::add;
+    case op::mul: return mark_rule::multiply;
+    case op::div: return mark_rule::divide;
+    case op::copy:
+    case op::stop_gradient: return mark_rule::pass;
+    default: return mark_rule::refuse;
+  }
+}
+
 constexpr spec_value spec_of(const aval& a) {
   spec_value spec;
+  spec.unreduced = a.unreduced;
+  spec.reduced = a.reduced;
+  spec.pending = a.pending;
   spec.rank = a.rank;
   for (int i = 0; i < a.rank; ++i) spec.dims[i] = a.dims[i].axes;
   return spec;
@@ -94,31 +110,94 @@ constexpr value reshard(value v, aval type) {
   return v.type() == type ? v : write(v.owner, op::reshard, type, {v.id});
 }
 
-constexpr value unary(op code, value v) { return write(v.owner, code, v.type(), {v.id}); }
+/// `v` with its pending sums done.
+constexpr value summed(value v) {
+  aval type = v.type();
+  if (type.unreduced == 0) return v;
+  type.unreduced = 0;
+  type.pending = combine::sum;
+  return reshard(v, type);
+}
 
+/// `v` neither unreduced nor reduced.
+constexpr value unmarked(value v) { return reshard(v, without_marks(v.type())); }
+
+constexpr value unary(op code, value v) {
+  const bool linear = code == op::neg || code == op::copy || code == op::stop_gradient;
+  if (!linear) v = summed(v);
+  return write(v.owner, code, v.type(), {v.id});
+}
+
+/// The type of a product or quotient of a pending sum and something that all its devices have alike, or none: derivative
+/// rules need no reduced factor, they say themselves which type a gradient has.
+constexpr ruling scaled_sum(op code, const aval& a, const aval& b, const mesh_value& mesh) {
+  const aval& sum = a.unreduced != 0 ? a : b;
+  const aval& factor = a.unreduced != 0 ? b : a;
+  const bool legal = code == op::mul || (code == op::div && a.unreduced != 0);
+  if (!legal || factor.unreduced != 0 || sum.pending != combine::sum || (factor.cut() & sum.unreduced) != 0)
+    return refuse(message::unreduced_factor);
+  const aval operands[] = {a, b};
+  ruling ruled = sharding::broadcast_together(operands, mesh);
+  ruled.result = with_marks(ruled.result, sum);
+  ruled.result.reduced = static_cast<axis_set>(sum.reduced & ~factor.cut());
+  return ruled;
+}
+
+/// What the rules for users refuse of unreduced and reduced operands is written with reshards, so that it means what it
+/// says.
 constexpr value binary(op code, value a, value b) {
   const aval operands[] = {a.type(), b.type()};
-  aval type = expect(sharding::elementwise(operands, a.mesh()));
+  ruling ruled = sharding::elementwise(operands, a.mesh(), mark_rule_of(code));
+  const bool difference = code == op::sub && operands[0].unreduced != 0;
+  if (difference) ruled = sharding::elementwise(operands, a.mesh(), sharding::mark_rule::add);
+  if (!ruled.ok() && (operands[0].marked() || operands[1].marked())) {
+    ruled = scaled_sum(code, operands[0], operands[1], a.mesh());
+    if (!ruled.ok()) return binary(code, unmarked(a), unmarked(b));
+  }
+  aval type = expect(ruled);
   if (is_predicate(code)) type.type = dtype::bool_;
   return write(a.owner, code, type, {pad_rank(a, type.rank).id, pad_rank(b, type.rank).id});
 }
 
+constexpr value zeros(graph* owner, const aval& type);
+
+/// Beside a pending sum the constant zero is one too.
 constexpr value select(value predicate, value on_true, value on_false) {
+  const auto is_zero = [](value v) {
+    const node& n = v.owner->at(v.id);
+    return n.code == op::constant && n.value == 0;
+  };
+  if (on_true.type().unreduced != 0 && is_zero(on_false)) on_false = zeros(on_true.owner, on_true.type());
+  if (on_false.type().unreduced != 0 && is_zero(on_true)) on_true = zeros(on_true.owner, on_false.type());
   const aval operands[] = {on_true.type(), on_false.type(), predicate.type()};
-  const aval type = expect(sharding::broadcast_together(operands, on_true.mesh()));
+  const aval dims = expect(sharding::broadcast_together(operands, on_true.mesh()));
+  const bool alike = operands[0].unreduced == operands[1].unreduced && operands[0].pending == operands[1].pending;
+  const ruling ruled =
+      sharding::join_marks(std::span(operands).first(2), sharding::mark_rule::pass, dims, on_true.mesh());
+  if (!alike || !ruled.ok()) return select(predicate, unmarked(on_true), unmarked(on_false));
+  const aval type = ruled.result;
   return write(on_true.owner, op::select, type,
                {pad_rank(predicate, type.rank).id, pad_rank(on_true, type.rank).id, pad_rank(on_false, type.rank).id});
 }
 
 constexpr value convert(value v, dtype to) {
   if (v.type().type == to) return v;
+  if (!is_floating(to)) v = summed(v);
   aval type = v.type();
   type.type = to;
   return write(v.owner, op::convert, type, {v.id});
 }
 
 constexpr value reduce(op code, value v, sharding::dim_set dims, bool keepdims, const spec_value* out_spec = nullptr) {
-  const aval type = expect(sharding::reduce(v.type(), dims, keepdims, out_spec, v.mesh()));
+  const ruling ruled = sharding::reduce(v.type(), dims, keepdims, out_spec, v.mesh(), combine_of(code));
+  const bool marked = v.type().marked() || (out_spec != nullptr && (out_spec->unreduced | out_spec->reduced) != 0);
+  if (!ruled.ok() && marked) {
+    if (out_spec == nullptr) return reduce(code, unmarked(v), dims, keepdims);
+    const spec_value cuts = without_marks(*out_spec);
+    const value whole = reduce(code, unmarked(v), dims, keepdims, &cuts);
+    return reshard(whole, expect(with_spec(whole.type(), *out_spec, v.mesh())));
+  }
+  const aval type = expect(ruled);
   if (dims == 0) return reshard(v, type);
   const value reduced = write(v.owner, code, type, {v.id});
   v.owner->at(reduced.id).attribute[0] = dims;
@@ -149,6 +228,8 @@ constexpr value full(graph* owner, aval type, double number) {
   return broadcast(constant(owner, type.type, number), type, 0);
 }
 
+constexpr value zeros(graph* owner, const aval& type) { return full(owner, type, 0); }
+
 constexpr value transpose(value v, sharding::dim_list permutation) {
   if (permutation == dims_in_order(v.type().rank)) return v;
   const value turned = write(v.owner, op::transpose, expect(sharding::transpose(v.type(), permutation)), {v.id});
@@ -157,6 +238,8 @@ constexpr value transpose(value v, sharding::dim_list permutation) {
 }
 
 constexpr value dot(value lhs, value rhs, const sharding::dot_dims& dims, const aval& type) {
+  lhs = summed(lhs);
+  rhs = summed(rhs);
   const value product = write(lhs.owner, op::dot, type, {lhs.id, rhs.id});
   node& n = lhs.owner->at(product.id);
   n.attribute[0] = dims.lhs_contracting;

@@ -50,6 +50,9 @@ template <class T, class M, dtype Peer>
 constexpr ruling operand_on() {
   if constexpr (Expr<T>) {
     using Own = typename T::mesh_type;
+    for (int axis = 0; axis < Own::value.rank; ++axis)
+      if (((T::type.unreduced | T::type.reduced) & bit_of(axis)) && M::value.find(Own::value.name(axis)) < 0)
+        return refuse(message::spec_unknown_axis, -1, Own::value.name(axis));
     for (int d = 0; d < T::type.rank; ++d)
       for (int i = 0; i < axis_count(T::type.dims[d].axes); ++i)
         if (const auto name = Own::value.name(axis_at(T::type.dims[d].axes, i)); M::value.find(name) < 0)
@@ -115,6 +118,33 @@ constexpr ruling rule_together(std::span<const aval> x, const mesh_value& mesh) 
   return ruled;
 }
 
+/// An operation's rule knows of unreduced and reduced operands and results only if it says so. `handles_marks{rule}`: the
+/// rule decides, as one of sharding/elementwise.hpp does. `keeps_reduced{rule}`: the rule sees reduced operands, and passes
+/// their axes on; unreduced ones are refused before. Any other rule sees neither, and may give neither.
+template <class Rule>
+struct handles_marks : Rule {
+  using Rule::operator();
+};
+template <class Rule>
+handles_marks(Rule) -> handles_marks<Rule>;
+template <class Rule>
+struct keeps_reduced : Rule {
+  using Rule::operator();
+};
+template <class Rule>
+keeps_reduced(Rule) -> keeps_reduced<Rule>;
+
+template <class Rule>
+inline constexpr bool knows_unreduced = false;
+template <class Rule>
+inline constexpr bool knows_unreduced<handles_marks<Rule>> = true;
+template <RulesVariation Rule>
+inline constexpr bool knows_unreduced<Rule> = true;
+template <class Rule>
+inline constexpr bool knows_reduced = knows_unreduced<Rule>;
+template <class Rule>
+inline constexpr bool knows_reduced<keeps_reduced<Rule>> = true;
+
 /// What the operation's rule says of these operands over their common mesh.
 template <auto Rule, class M, class... Xs>
 constexpr ruling rule_on() {
@@ -124,8 +154,16 @@ constexpr ruling rule_on() {
   };
   (check(operand_on<Xs, M, peer_element<Xs...>()>()), ...);
   if (!first.ok()) return first;
+  using rule_type = std::remove_cv_t<decltype(Rule)>;
   const auto operands = operands_on<M, Xs...>();
-  return rule_together<Rule>(std::span<const aval>(operands), M::value);
+  for (const aval& a : operands) {
+    if (a.unreduced != 0 && !knows_unreduced<rule_type>) return refuse(message::unreduced_operand);
+    if (a.reduced != 0 && !knows_reduced<rule_type>) return refuse(message::reduced_operand);
+  }
+  const ruling ruled = rule_together<Rule>(std::span<const aval>(operands), M::value);
+  const bool unforeseen = (ruled.result.unreduced != 0 && !knows_unreduced<rule_type>) ||
+                          (ruled.result.reduced != 0 && !knows_reduced<rule_type>);
+  return ruled.ok() && unforeseen ? ruling{ruled.result, message::unreduced_result} : ruled;
 }
 
 template <class M, class X, class... Rest>

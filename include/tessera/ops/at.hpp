@@ -98,7 +98,8 @@ inline constexpr auto set_part_rule = [](std::span<const aval> x, const mesh_val
     const bool complete = plan.taken.of[d].is_all_of(x[0].dims[d].extent);
     if (std::is_void_v<OutSpec> && !complete)
       if (const ruling kept = sharding::keep_cut(x[0], d, mesh); !kept.ok()) return kept;
-    if (!(plan.dropped & (1U << d))) part.dims[part.rank++] = {plan.taken.of[d].count, complete ? x[0].dims[d].axes : 0};
+    if (!(plan.dropped & (1U << d)))
+      part.dims[part.rank++] = {plan.taken.of[d].count, complete ? x[0].dims[d].axes : 0};
   }
   if (x[1].rank != 0 && !x[1].same_shape(part)) return ruling{part, message::scatter_shape};
   if constexpr (!std::is_void_v<OutSpec>) return with_spec(x[0], *chosen_spec<OutSpec>(mesh).get(), mesh);

@@ -9,16 +9,18 @@ namespace tessera {
 namespace ops {
 
 template <dtype To>
-inline constexpr auto convert_rule = [](std::span<const aval> x, const mesh_value&) {
+inline constexpr auto convert_rule = handles_marks{[](std::span<const aval> x, const mesh_value&) {
+  const bool exact = is_floating(To) || (!is_floating(x[0].type) && To != dtype::bool_);
+  if (x[0].unreduced != 0 && !exact) return refuse(message::astype_unreduced);
   ruling ruled{x[0]};
   ruled.result.type = To;
   if (To == dtype::bf16 || To == dtype::f16) ruled.failure = message::astype_sixteen_bits;
   return ruled;
-};
+}};
 
 }  // namespace ops
 
-/// `astype<f32>(x)`: the same extents and cuts, each element converted as C++ does (float to int truncates; NaN and
+/// `astype<f32>(x)`: the same extents, cuts, unreduced and reduced axes (but no rounding of a pending sum), each element converted as C++ does (float to int truncates; NaN and
 /// what does not fit become 0 and the nearest end; to bool: not 0). The gradient is converted back; through integers
 /// there is none. Source: jax.numpy.astype.
 template <dtype To>

@@ -19,12 +19,12 @@ constexpr message unmet(wants what, dtype d) {
 }
 
 template <op Code, wants What>
-inline constexpr auto elementwise_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto elementwise_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   if (const message why = unmet(What, x[0].type); why != message::none) return refuse(why);
-  ruling ruled = sharding::elementwise(x, mesh);
+  ruling ruled = sharding::elementwise(x, mesh, graph::mark_rule_of(Code));
   if (graph::is_predicate(Code)) ruled.result.type = dtype::bool_;
   return ruled;
-};
+}};
 
 /// The rule of a sum.
 inline constexpr auto add_rule = elementwise_rule<op::add, wants::numbers>;

@@ -9,9 +9,9 @@ namespace tessera {
 namespace ops {
 
 template <class OutSpec>
-inline constexpr auto matmul_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto matmul_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   return sharding::matmul(x[0], x[1], chosen_spec<OutSpec>(mesh).get(), mesh);
-};
+}};
 
 inline constexpr auto write_matmul = [](const std::array<graph::value, 2>& x, const aval& type) {
   return graph::dot(x[0], x[1], sharding::matmul_dims(x[0].type().rank, x[1].type().rank), type);
@@ -29,7 +29,7 @@ constexpr auto matmul(const A& a, const B& b) {
 }
 
 /// The same with the cut of the result chosen: contracting dimensions may be cut, and what is needed to get there
-/// (all-reduce, reduce-scatter or all-gather) is done.
+/// (all-reduce, reduce-scatter or all-gather) is done; `out_sharding<P<..., unreduced<"x">>>` leaves the sum over x undone.
 template <ArrayLike A, ArrayLike B, class Spec>
 constexpr auto matmul(const A& a, const B& b, out_sharding_t<Spec>) {
   return ops::apply<"matmul", ops::matmul_rule<Spec>>(ops::write_matmul, a, b);

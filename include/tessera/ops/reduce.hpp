@@ -12,6 +12,7 @@ namespace ops {
 /// Sums and products: those of nothing are 0 and 1, bool counts as int32.
 template <op Code>
 struct total_kind {
+  static constexpr combine pending = graph::combine_of(Code);
   static constexpr message fault(const aval&, sharding::dim_set) { return message::none; }
   static constexpr dtype element(dtype d) { return number_element(d); }
   static constexpr graph::value write(graph::value x, sharding::dim_set dims, bool keep, const spec_value* spec) {
@@ -34,6 +35,7 @@ struct mean_kind {
 
 template <op Code>
 struct extremum_kind {
+  static constexpr combine pending = graph::combine_of(Code);
   static constexpr message fault(const aval& x, sharding::dim_set dims) { return fault_if_empty(x, dims); }
   static constexpr dtype element(dtype d) { return d; }
   static constexpr graph::value write(graph::value x, sharding::dim_set dims, bool keep, const spec_value* spec) {
@@ -66,8 +68,9 @@ struct count_kind {
 }  // namespace ops
 
 /// `sum<0, -1>(x)` reduces the named dimensions, `sum(x)` all of them. Result: the other dimensions as they were cut;
-/// with `keepdims` the reduced ones stay with extent 1; with `out_sharding<...>` the cut is chosen. Sums of bool are
-/// int32. Gradient: repeated along what was reduced. Collectives: an all-reduce (reduce-scatter with out_sharding) over
+/// with `keepdims` the reduced ones stay with extent 1; with `out_sharding<...>` the cut is chosen, and the sum over an axis
+/// that cuts a reduced dimension may be left pending (`unreduced<...>`; of max and min `unreduced_max<...>`,
+/// `unreduced_min<...>`). What is pending in x stays so. Sums of bool are int32. Gradient: repeated along what was reduced. Collectives: an all-reduce (reduce-scatter with out_sharding) over
 /// the axes that cut a reduced dimension. Sums are blocked, in an order fixed by sizes. Source: jax.numpy.sum, prod,
 /// mean, max, min, all, any, count_nonzero.
 template <int... Dims>

@@ -28,16 +28,25 @@ constexpr sharding::dim_set_ruling dims_named(int rank) {
 }
 
 /// A kind of reduction says: fault(operand type, dims), what is wrong beyond dimensions and cuts; element(dtype), the
-/// result's element type; write(operand, dims, keep, spec), the nodes.
+/// result's element type; write(operand, dims, keep, spec), the nodes; and, if what is pending may stay so, `pending`, how
+/// it combines.
 template <class Kind, bool Keep, class OutSpec, int... Dims>
-inline constexpr auto reduction_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto reduction_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   const sharding::dim_set_ruling dims = dims_named<Dims...>(x[0].rank);
   if (dims.failure != message::none) return refuse(dims.failure, dims.named);
   if (const message why = Kind::fault(x[0], dims.dims); why != message::none) return refuse(why);
   aval operand = x[0];
   operand.type = Kind::element(operand.type);
-  return sharding::reduce(operand, dims.dims, Keep, chosen_spec<OutSpec>(mesh).get(), mesh);
-};
+  const chosen_spec<OutSpec> spec(mesh);
+  if constexpr (requires { Kind::pending; }) {
+    return sharding::reduce(operand, dims.dims, Keep, spec.get(), mesh, Kind::pending);
+  } else {
+    if (x[0].unreduced != 0) return refuse(message::unreduced_operand);
+    ruling ruled = sharding::reduce(operand, dims.dims, Keep, spec.get(), mesh);
+    if (ruled.ok() && ruled.result.unreduced != 0) ruled.failure = message::unreduced_result;
+    return ruled;
+  }
+}};
 
 template <class Kind, bool Keep, int... Dims>
 inline constexpr auto write_reduction = [](const std::array<graph::value, 1>& x, const aval& type) {

@@ -21,11 +21,11 @@ constexpr ruling with_target(ruling ruled, aval target, const aval& operand) {
 }
 
 template <class OutSpec, std::int64_t... Extents>
-inline constexpr auto reshape_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto reshape_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   if (sizeof...(Extents) > max_rank) return refuse(message::shape_rank);
   return with_target(sharding::reshape(x[0], target_shape<Extents...>(), chosen_spec<OutSpec>(mesh).get(), mesh),
                      target_shape<Extents...>(), x[0]);
-};
+}};
 
 /// A reshape that also changes how the array is cut goes over the uncut array.
 inline constexpr auto write_reshape = [](const std::array<graph::value, 1>& x, const aval& type) {
@@ -50,20 +50,20 @@ constexpr sharding::dim_list permutation_of(int rank) {
 }
 
 template <int... Places>
-inline constexpr auto transpose_rule = [](std::span<const aval> x, const mesh_value&) {
+inline constexpr auto transpose_rule = handles_marks{[](std::span<const aval> x, const mesh_value&) {
   for (int place : {0, Places...})
     if (place >= x[0].rank + (x[0].rank == 0) || place < -x[0].rank) return refuse(message::transpose_permutation);
   if (sizeof...(Places) != 0 && static_cast<int>(sizeof...(Places)) != x[0].rank)
     return refuse(message::transpose_permutation);
   return sharding::transpose(x[0], permutation_of<Places...>(x[0].rank));
-};
+}};
 
 template <class OutSpec, std::int64_t... Extents>
-inline constexpr auto broadcast_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto broadcast_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   if (sizeof...(Extents) > max_rank) return refuse(message::shape_rank);
   return with_target(sharding::broadcast_to(x[0], target_shape<Extents...>(), chosen_spec<OutSpec>(mesh).get(), mesh),
                      target_shape<Extents...>(), x[0]);
-};
+}};
 
 inline constexpr auto write_broadcast = [](const std::array<graph::value, 1>& x, const aval& type) {
   const int rank = x[0].type().rank;

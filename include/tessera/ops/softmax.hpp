@@ -11,12 +11,12 @@ namespace tessera {
 namespace ops {
 
 template <int Axis>
-inline constexpr auto softmax_rule = [](std::span<const aval> x, const mesh_value&) {
+inline constexpr auto softmax_rule = keeps_reduced{[](std::span<const aval> x, const mesh_value&) {
   if (!is_floating(x[0].type)) return refuse(message::softmax_needs_float);
   const int place = Axis < 0 ? Axis + x[0].rank : Axis;
   if (place < 0 || place >= x[0].rank) return refuse(message::softmax_axis);
   return ruling{x[0]};
-};
+}};
 
 /// From reductions and elementwise steps, for a dimension that is cut or not the last. The maximum carries no gradient:
 /// it cancels. Rows of nothing but -infinity are told apart, as the kernel for whole rows does, so that none gives NaN.

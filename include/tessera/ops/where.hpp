@@ -7,9 +7,8 @@
 namespace tessera {
 
 namespace ops {
-inline constexpr auto where_rule = [](std::span<const aval> x, const mesh_value& mesh) {
-  return sharding::where(x[2], x[0], x[1], mesh);
-};
+inline constexpr auto where_rule = handles_marks{
+    [](std::span<const aval> x, const mesh_value& mesh) { return sharding::where(x[2], x[0], x[1], mesh); }};
 inline constexpr auto write_where = [](const std::array<graph::value, 3>& x, const aval&) {
   return graph::select(x[2], x[0], x[1]);
 };

@@ -63,6 +63,7 @@ inline executor interpreter(const graph::graph& trace) {
 /// Results that take over an argument come out like others.
 inline std::vector<std::vector<std::byte>> evaluate(const graph::graph& trace,
                                                     std::span<const std::vector<std::byte>> inputs) {
+  if (trace.fault.what != message::none) throw value_error(std::string(sentence(trace.fault.what)));
   executor run = interpreter(trace);
   const graph::program& p = run.program();
   std::vector<storage_ptr> held;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/core/alignment.hpp>
+#include <tessera/core/error.hpp>
 #include <tessera/core/shards.hpp>
 #include <tessera/runtime/memory.hpp>
 
@@ -26,7 +27,7 @@ struct storage {
   storage(const aval& t, const mesh_value& m)
       : type(t),
         mesh(m),
-        varying(t.cut()),
+        varying(static_cast<axis_set>(t.cut() | t.unreduced)),
         shards(devices_in(varying, m)),
         block_bytes(local_block(t, m).bytes()),
         stride(aligned(block_bytes)),
@@ -105,20 +106,63 @@ void for_each_run(const aval& type, const mesh_value& mesh, axis_set varying, st
   }
 }
 
-/// Fills all blocks from a whole row-major host array of the same element type.
+/// Whether a shard is the first of those that are added up (or whose extremum is taken) to the same elements.
+inline bool is_first_part(const storage& of, std::int64_t shard) {
+  const std::int64_t device = device_of_shard(shard, of.varying, of.mesh);
+  for (int axis = 0; axis < of.mesh.rank; ++axis)
+    if ((of.type.unreduced & bit_of(axis)) && coordinate(device, axis, of.mesh) != 0) return false;
+  return true;
+}
+
+/// Fills all blocks from a whole row-major host array of the same element type. The first part of a pending sum gets all
+/// of it, the others zeros; parts of a pending extremum are alike.
 inline void copy_from_host(storage& to, const void* host) {
-  for (std::int64_t shard = 0; shard < to.shards; ++shard)
+  for (std::int64_t shard = 0; shard < to.shards; ++shard) {
+    if (to.type.pending == combine::sum && !is_first_part(to, shard)) {
+      std::memset(to.block(shard), 0, static_cast<std::size_t>(to.block_bytes));
+      continue;
+    }
     for_each_run(to.type, to.mesh, to.varying, shard, [&](std::int64_t from, std::int64_t at, std::int64_t bytes) {
       std::memcpy(to.block(shard) + at, static_cast<const std::byte*>(host) + from, static_cast<std::size_t>(bytes));
     });
+  }
 }
 
-/// Puts all blocks together into a whole row-major host array.
+/// Adds a run of elements to another one, or takes the larger or smaller one of each pair; NaN stays.
+template <class T>
+void combine_run(combine kind, std::byte* into, const std::byte* from, std::int64_t bytes) {
+  for (std::int64_t at = 0; at < bytes; at += static_cast<std::int64_t>(sizeof(T))) {
+    T a;
+    T b;
+    std::memcpy(&a, into + at, sizeof(T));
+    std::memcpy(&b, from + at, sizeof(T));
+    if (kind == combine::sum) a = static_cast<T>(a + b);
+    else if (b != b || (kind == combine::max ? a < b : b < a)) a = b;
+    std::memcpy(into + at, &a, sizeof(T));
+  }
+}
+
+inline void combine_run(dtype type, combine kind, std::byte* into, const std::byte* from, std::int64_t bytes) {
+  switch (type) {
+    case dtype::f32: return combine_run<float>(kind, into, from, bytes);
+    case dtype::f64: return combine_run<double>(kind, into, from, bytes);
+    case dtype::i32: return combine_run<std::int32_t>(kind, into, from, bytes);
+    case dtype::u32: return combine_run<std::uint32_t>(kind, into, from, bytes);
+    default: throw value_error("tensor: parts of this element type cannot be combined; reduce the array first");
+  }
+}
+
+/// Puts all blocks together into a whole row-major host array; what is pending is combined, in the order of the shards.
 inline void copy_to_host(const storage& from, void* host) {
-  for (std::int64_t shard = 0; shard < from.shards; ++shard)
+  for (std::int64_t shard = 0; shard < from.shards; ++shard) {
+    const bool first = is_first_part(from, shard);
     for_each_run(from.type, from.mesh, from.varying, shard, [&](std::int64_t to, std::int64_t at, std::int64_t bytes) {
-      std::memcpy(static_cast<std::byte*>(host) + to, from.block(shard) + at, static_cast<std::size_t>(bytes));
+      std::byte* into = static_cast<std::byte*>(host) + to;
+      const std::byte* part = from.block(shard) + at;
+      if (first) std::memcpy(into, part, static_cast<std::size_t>(bytes));
+      else combine_run(from.type.type, from.type.pending, into, part, bytes);
     });
+  }
 }
 
 }  // namespace tessera::runtime

@@ -60,8 +60,28 @@ constexpr bool batch_cut_alike(const aval& lhs, const aval& rhs, const dot_dims&
   return true;
 }
 
+/// The axes that cut every contracting dimension alike in both operands; nothing where some dimension is cut differently.
+constexpr axis_set summed_axes(const aval& lhs, const aval& rhs, const dot_dims& dims) {
+  axis_set axes = 0;
+  for (int i = 0; i < dim_count(dims.lhs_contracting); ++i) {
+    const axis_list left = lhs.dims[dim_at(dims.lhs_contracting, i)].axes;
+    if (left != rhs.dims[dim_at(dims.rhs_contracting, i)].axes) return 0;
+    axes = static_cast<axis_set>(axes | set_of(left));
+  }
+  return axes;
+}
+
+/// Whether a chosen spec may leave the result unreduced as it does: over exactly the axes that are summed over.
+constexpr message check_dot_marks(const aval& lhs, const aval& rhs, const dot_dims& dims, const aval& result) {
+  if (result.reduced != 0) return message::marks_changed;
+  if (result.unreduced == 0) return message::none;
+  const bool exact = result.pending == combine::sum && result.unreduced == summed_axes(lhs, rhs, dims);
+  return exact ? message::none : message::matmul_unreduced;
+}
+
 /// Batch specs are equal, contracting dimensions are uncut, free dimensions keep their cuts; with `out_spec` none of
-/// this is asked, only that the spec is legal. Source: JAX, Explicit mode; stricter in that one cut contracting
+/// this is asked, only that the spec is legal. It may leave the result unreduced over exactly the axes that cut both
+/// contracting dimensions. Operands are not unreduced; that one is reduced is forgotten. Source: JAX, Explicit mode; stricter in that one cut contracting
 /// dimension is refused too.
 constexpr ruling dot_general(const aval& lhs, const aval& rhs, const dot_dims& dims, const spec_value* out_spec,
                              const mesh_value& mesh) {
@@ -77,7 +97,13 @@ constexpr ruling dot_general(const aval& lhs, const aval& rhs, const dot_dims& d
   }
   const aval natural = dot_result(lhs, rhs, dims);
   if (natural.rank > max_rank) return refuse(message::shape_rank);
-  if (out_spec != nullptr) return with_spec(natural, *out_spec, mesh);
+  if (lhs.unreduced != 0 || rhs.unreduced != 0) return refuse(message::unreduced_operand);
+  if (out_spec != nullptr) {
+    const ruling chosen = with_spec(natural, *out_spec, mesh);
+    if (!chosen.ok()) return chosen;
+    const message why = check_dot_marks(lhs, rhs, dims, chosen.result);
+    return why == message::none ? chosen : ruling{chosen.result, why};
+  }
   if (!batch_cut_alike(lhs, rhs, dims)) return refuse(message::matmul_batch_sharding);
   for (int i = 0; i < dim_count(dims.lhs_contracting); ++i) {
     const bool left = lhs.dims[dim_at(dims.lhs_contracting, i)].axes != 0;

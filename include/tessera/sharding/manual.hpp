@@ -161,7 +161,7 @@ constexpr ruling to_local(aval a, axis_set manual, const mesh_value& mesh) {
 /// The array whose blocks along `manual` axes are `a`, a value of the body, cut as `spec` says.
 constexpr ruling to_global(aval a, const spec_value& spec, axis_set manual, const mesh_value& mesh) {
   const aval inside = a;
-  if (spec.unknown.dimension >= 0)
+  if (!spec.unknown.name.empty())
     return {inside, message::spec_unknown_axis, spec.unknown.dimension, spec.unknown.name};
   if (spec.rank > a.rank) return {inside, message::spec_too_long, a.rank};
   axis_set mentioned = 0;

@@ -30,16 +30,37 @@ constexpr dim_set_ruling named_dims(std::span<const int> named, int rank) {
   return {set};
 }
 
+/// The axes that cut a reduced dimension.
+constexpr axis_set reduced_axes(const aval& operand, dim_set dims) {
+  axis_set axes = 0;
+  for (int i = 0; i < operand.rank; ++i)
+    if (dims & (1U << i)) axes = static_cast<axis_set>(axes | set_of(operand.dims[i].axes));
+  return axes;
+}
+
 /// Reduced dimensions vanish from the type (or become extent 1, uncut, with `keepdims`); the others keep their cuts.
-/// Reducing a cut dimension costs an all-reduce, or a reduce-scatter where `out_spec` puts the axis back.
+/// Reducing a cut dimension costs an all-reduce, a reduce-scatter where `out_spec` puts the axis back, nothing where it
+/// leaves the axis unreduced. What is unreduced or reduced before is so afterwards: a pending sum stays one whatever
+/// `out_spec` says. Source: JAX, Explicit mode; stricter in that a pending sum has no maximum.
 constexpr ruling reduce(const aval& operand, dim_set dims, bool keepdims, const spec_value* out_spec,
-                        const mesh_value& mesh) {
-  aval result = scalar_aval(operand.type);
+                        const mesh_value& mesh, combine kind = combine::sum) {
+  if (operand.unreduced != 0 && operand.pending != kind) return refuse(message::reduce_unreduced_kind);
+  aval result = with_marks(scalar_aval(operand.type), operand);
   for (int i = 0; i < operand.rank; ++i) {
     if (!(dims & (1U << i))) result.dims[result.rank++] = operand.dims[i];
     else if (keepdims) result.dims[result.rank++] = {1, 0};
   }
-  return out_spec != nullptr ? with_spec(result, *out_spec, mesh) : ruling{result};
+  if (out_spec == nullptr) return {result};
+  ruling chosen = with_spec(result, *out_spec, mesh);
+  if (!chosen.ok()) return chosen;
+  if (out_spec->unreduced != 0 && out_spec->pending != kind) return refuse(message::reduce_unreduced_kind);
+  const auto foreign = static_cast<axis_set>(out_spec->unreduced & ~(operand.unreduced | reduced_axes(operand, dims)));
+  if (foreign != 0) return refuse(message::reduce_unreduced_axes);
+  if (out_spec->reduced != 0 && out_spec->reduced != operand.reduced) return refuse(message::marks_changed);
+  chosen.result.reduced = operand.reduced;
+  chosen.result.unreduced = static_cast<axis_set>(chosen.result.unreduced | operand.unreduced);
+  if (chosen.result.unreduced != 0) chosen.result.pending = kind;
+  return check_marks(chosen.result, mesh);
 }
 
 /// Elements that one result element is made of.

@@ -2,7 +2,7 @@
 // The ways in which a global value lies on the devices, and how to get from one of them to another.
 #pragma once
 
-#include <tessera/graph/graph.hpp>
+#include <tessera/graph/value.hpp>
 
 #include <initializer_list>
 
@@ -10,22 +10,12 @@ namespace tessera::transform {
 
 using graph::op;
 
-/// How partial results combine; the second attribute of an all_reduce, the third of a reduce_scatter.
-enum class combine : std::uint8_t { sum, max, min, prod };
+using graph::combine_of;
+using tessera::combine;
 
-constexpr combine combine_of(op reduction) {
-  switch (reduction) {
-    case op::reduce_max: return combine::max;
-    case op::reduce_min: return combine::min;
-    case op::reduce_prod: return combine::prod;
-    default: return combine::sum;
-  }
-}
-
-/// One way a global value exists on the devices: its cuts and pending axes, and the local node that holds the block.
+/// One way a global value exists on the devices: its cuts and unreduced axes, and the local node that holds the block.
 struct form {
   aval type{};
-  combine pending = combine::sum;
   int local = -1;
   int next = -1;
 };
@@ -64,6 +54,7 @@ struct form_moves {
     aval local = local_block(type, mesh());
     local.varying = static_cast<axis_set>(type.cut() | type.unreduced);
     local.unreduced = 0;
+    local.pending = combine::sum;
     return local;
   }
 
@@ -87,28 +78,126 @@ struct form_moves {
     return result.add(n);
   }
 
+  /// `type` unreduced over `axes` only.
+  static constexpr aval still_pending(aval type, axis_set axes) {
+    type.unreduced = axes;
+    if (axes == 0) type.pending = combine::sum;
+    return type;
+  }
+
+  /// The axes by which `wanted` cuts a dimension and `have` does not yet, major first, as far as they are in `set`; none
+  /// where `have` has others.
+  static constexpr axis_list next_axes(axis_list have, axis_list wanted, axis_set set) {
+    if ((set_of(have) & ~set_of(wanted)) != 0) return 0;
+    axis_list next = 0;
+    for (int i = 0; i < axis_count(wanted); ++i) {
+      const axis_set axis = bit_of(axis_at(wanted, i));
+      if (set_of(have) & axis) continue;
+      if (!(set & axis)) break;
+      next = axis_append(next, axis_at(wanted, i));
+    }
+    return next;
+  }
+
   /// A reduce-scatter for a dimension that `wanted` cuts further by axes that are pending.
   constexpr form scatter_pending(form from, const aval& wanted) {
     for (int d = 0; d < from.type.rank; ++d) {
-      if (!starts_with(wanted.dims[d].axes, from.type.dims[d].axes)) continue;
-      const axis_list extra = without_head(wanted.dims[d].axes, from.type.dims[d].axes);
-      if (extra == 0 || (set_of(extra) & ~from.type.unreduced) != 0) continue;
-      from.type.dims[d].axes = wanted.dims[d].axes;
-      from.type.unreduced = static_cast<axis_set>(from.type.unreduced & ~set_of(extra));
+      const axis_list scattered = next_axes(from.type.dims[d].axes, wanted.dims[d].axes, from.type.unreduced);
+      if (scattered == 0) continue;
+      const combine kind = from.type.pending;
+      from.type.dims[d].axes = axis_concat(from.type.dims[d].axes, scattered);
+      from.type = still_pending(from.type, static_cast<axis_set>(from.type.unreduced & ~set_of(scattered)));
       from.local = emit(op::reduce_scatter, block(from.type, from.local), {from.local},
-                        {extra, static_cast<std::uint64_t>(d), static_cast<std::uint64_t>(from.pending)});
+                        {scattered, static_cast<std::uint64_t>(d), static_cast<std::uint64_t>(kind)});
       break;
     }
     return from;
   }
 
-  /// An all-reduce over all axes that are still pending.
-  constexpr form reduce_pending(form from) {
-    if (from.type.unreduced == 0) return from;
-    const axis_set pending = from.type.unreduced;
-    from.type.unreduced = 0;
-    from.local = emit(op::all_reduce, block(from.type, from.local), {from.local},
-                      {pending, static_cast<std::uint64_t>(from.pending)});
+  /// An all-reduce over all axes that are pending and not wanted so.
+  constexpr form reduce_pending(form from, const aval& wanted) {
+    const auto summed = static_cast<axis_set>(from.type.unreduced & ~wanted.unreduced);
+    if (summed == 0) return from;
+    const combine kind = from.type.pending;
+    from.type = still_pending(from.type, static_cast<axis_set>(from.type.unreduced & wanted.unreduced));
+    from.local =
+        emit(op::all_reduce, block(from.type, from.local), {from.local}, {summed, static_cast<std::uint64_t>(kind)});
+    return from;
+  }
+
+  constexpr int constant(dtype type, double number) {
+    const int id = emit(op::constant, scalar_aval(type), {}, {});
+    result.at(id).value = number;
+    return id;
+  }
+
+  /// A device's place along some axes, as int32[].
+  constexpr int place_along(axis_list axes) {
+    if (axes == 0) return constant(dtype::i32, 0);
+    aval places = scalar_aval(dtype::i32);
+    places.rank = 1;
+    places.dims[0].extent = devices_along(axes, mesh());
+    const int all = emit(op::iota, places, {}, {0});
+    places.dims[0].extent = 1;
+    places.varying = set_of(axes);
+    const int mine = emit(op::local_slice, places, {all}, {axes, 0});
+    places.rank = 0;
+    places.dims[0] = {};
+    return emit(op::reshape, places, {mine}, {});
+  }
+
+  /// A part of a pending sum from each device along axes that were none: all of it on the first, zeros on the others.
+  constexpr form keep_first(form from, const aval& wanted) {
+    const auto more = static_cast<axis_set>(wanted.unreduced & ~(from.type.unreduced | from.type.cut()));
+    if (more == 0) return from;
+    axis_list axes = 0;
+    for (int i = 0; i < mesh().rank; ++i)
+      if (more & bit_of(i)) axes = axis_append(axes, i);
+    from.type.unreduced = static_cast<axis_set>(from.type.unreduced | more);
+    aval first = scalar_aval(dtype::bool_);
+    first.varying = more;
+    const int place = place_along(axes);
+    const int is_first = emit(op::eq, first, {place, constant(dtype::i32, 0)}, {});
+    from.local =
+        emit(op::select, block(from.type, from.local), {is_first, from.local, constant(from.type.type, 0)}, {});
+    return from;
+  }
+
+  /// A part of a pending sum from each device along the last axes that cut a dimension: its block where that belongs,
+  /// zeros elsewhere. In three dimensions: before, blocks side by side, within a block.
+  constexpr form fill_with_zeros(form from, const aval& wanted) {
+    for (int d = 0; d < from.type.rank; ++d) {
+      const axis_list cut = from.type.dims[d].axes;
+      const int count = tail_within(cut, wanted.unreduced);
+      if (count == 0) continue;
+      const axis_list kept = first_axes(cut, axis_count(cut) - count);
+      const axis_list filled = without_head(cut, kept);
+      aval part = result.type(from.local);
+      std::int64_t before = 1;
+      for (int i = 0; i < d; ++i) before *= part.dims[i].extent;
+      const std::int64_t within = before == 0 ? 0 : part.size() / before;
+      for (dim& each : part.dims) each = {};
+      part.rank = 3;
+      part.dims[0].extent = before;
+      part.dims[1].extent = 1;
+      part.dims[2].extent = within;
+      aval whole = part;
+      whole.dims[1].extent = devices_along(filled, mesh());
+      aval positions = whole;
+      positions.type = dtype::i32;
+      positions.varying = 0;
+      aval chosen = whole;
+      chosen.type = dtype::bool_;
+      const int folded = emit(op::reshape, part, {from.local}, {});
+      const int wide = emit(op::broadcast, whole, {folded}, {graph::dims_in_order(3)});
+      const int position = emit(op::iota, positions, {}, {1});
+      const int mine = emit(op::eq, chosen, {position, place_along(filled)}, {});
+      const int sum = emit(op::select, whole, {mine, wide, constant(from.type.type, 0)}, {});
+      from.type.dims[d].axes = kept;
+      from.type.unreduced = static_cast<axis_set>(from.type.unreduced | set_of(filled));
+      from.local = emit(op::reshape, block(from.type, from.local), {sum}, {});
+      break;
+    }
     return from;
   }
 
@@ -117,11 +206,8 @@ struct form_moves {
     const auto taken = static_cast<axis_set>(from.type.cut() | from.type.unreduced);
     for (int d = 0; d < from.type.rank; ++d) {
       if (!starts_with(wanted.dims[d].axes, from.type.dims[d].axes)) continue;
-      const axis_list extra = without_head(wanted.dims[d].axes, from.type.dims[d].axes);
-      int free = 0;
-      while (free < axis_count(extra) && !(taken & bit_of(axis_at(extra, free)))) ++free;
-      if (free == 0) continue;
-      const axis_list sliced = first_axes(extra, free);
+      const axis_list sliced = next_axes(from.type.dims[d].axes, wanted.dims[d].axes, static_cast<axis_set>(~taken));
+      if (sliced == 0) continue;
       from.type.dims[d].axes = axis_concat(from.type.dims[d].axes, sliced);
       from.local =
           emit(op::local_slice, block(from.type, from.local), {from.local}, {sliced, static_cast<std::uint64_t>(d)});
@@ -216,7 +302,7 @@ struct form_moves {
     return shortest < 0 ? from : gather_last(from, shortest, 1);
   }
 
-  /// Takes `from` to the cuts of `wanted`; calls made(form) for every form on the way. What can be sliced is sliced first
+  /// Takes `from` to the cuts and unreduced axes of `wanted`; calls made(form) for every form on the way. What can be sliced is sliced first
   /// and what must grow grows last, so blocks are small while they travel: it never moves more than gathering what
   /// differs and slicing would, and where one collective is enough, one is used.
   constexpr form move(form from, const aval& wanted, auto&& made) {
@@ -228,11 +314,13 @@ struct form_moves {
     };
     while (advance(slice_towards(from, wanted)) || advance(scatter_pending(from, wanted))) {
     }
-    advance(reduce_pending(from));
-    while (advance(slice_towards(from, wanted)) || advance(permute_blocks(from, wanted)) ||
-           advance(exchange(from, wanted)) || advance(gather_unwanted(from, wanted)) ||
-           advance(reorder(from, wanted)) || advance(gather_shortest(from, wanted))) {
+    advance(reduce_pending(from, wanted));
+    while (advance(slice_towards(from, wanted)) || advance(fill_with_zeros(from, wanted)) ||
+           advance(permute_blocks(from, wanted)) || advance(exchange(from, wanted)) ||
+           advance(gather_unwanted(from, wanted)) || advance(reorder(from, wanted)) ||
+           advance(gather_shortest(from, wanted))) {
     }
+    advance(keep_first(from, wanted));
     return from;
   }
 };

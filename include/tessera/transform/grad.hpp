@@ -9,25 +9,32 @@
 
 #include <numbers>
 #include <span>
-#include <utility>
+#include <stdexcept>
 
 namespace tessera::transform {
 
-/// `ct` summed over what broadcasting repeated, with exactly the type of the operand it belongs to. A broadcast operand
-/// costs an all-reduce over the axes that cut the repeated dimensions, an uncut one zipped with a cut one an
-/// all-gather.
-constexpr value unbroadcast(value ct, const aval& operand) {
-  const aval& from = ct.type();
-  const spec_value spec = graph::spec_of(operand);
-  if (operand.rank == 0 && from.rank > 0)
-    return graph::reduce(op::reduce_sum, ct, sharding::all_dims(from.rank), false, &spec);
+/// Which dimensions of a gradient of type `from` were repeated from `operand`.
+constexpr sharding::dim_set repeated_dims(const aval& from, const aval& operand) {
+  if (operand.rank == 0) return sharding::all_dims(from.rank);
   sharding::dim_set repeated = 0;
   for (int i = 0; i < operand.rank; ++i)
     if (operand.dims[i].extent == 1 && from.dims[i].extent != 1) repeated |= 1U << i;
-  if (repeated != 0) return graph::reduce(op::reduce_sum, ct, repeated, true, &spec);
-  aval wanted = operand;
-  wanted.type = from.type;
-  return graph::reshard(ct, wanted);
+  return repeated;
+}
+
+/// `ct` summed over what broadcasting repeated, with exactly the type that a gradient of the operand has. A broadcast
+/// operand costs an all-reduce over the axes that cut the repeated dimensions, an uncut one zipped with a cut one an
+/// all-gather. Only a scalar, which stands beside reduced arrays without being reduced, has its gradient reduced here;
+/// any other rule must leave it unreduced where the operand is reduced, and the other way round.
+constexpr value unbroadcast(value ct, const aval& operand) {
+  aval wanted = cotangent_type(operand);
+  wanted.type = ct.type().type;
+  if (operand.rank != 0 && !(with_marks(wanted, ct.type()) == wanted))
+    throw std::logic_error("the gradient of an operand is not unreduced and reduced where it has to be");
+  const sharding::dim_set repeated = repeated_dims(ct.type(), operand);
+  if (repeated == 0) return graph::reshard(ct, wanted);
+  const spec_value cuts = graph::spec_of(with_marks(wanted, ct.type()));
+  return graph::reshard(graph::reduce(op::reduce_sum, ct, repeated, operand.rank != 0, &cuts), wanted);
 }
 
 /// d(unary)/dx times ct, from the operand x and the result y.
@@ -101,11 +108,33 @@ constexpr sharding::dim_list inverse(sharding::dim_list permutation, int rank) {
   return result;
 }
 
+/// Notes that node `id` cannot be differentiated.
+constexpr void note_fault(graph::graph& g, message why, int id) {
+  const graph::node& n = g.at(id);
+  graph::trace_fault fault{why, -1, g.type(n.operands[0]), {}};
+  if (n.operand_count() > 1) fault.beside = g.type(n.operands[1]);
+  g.outermost().report(fault);
+}
+
+/// A contraction that gives a gradient. Where that is unreduced, it is so over the axes that the contraction sums over,
+/// and no others: an operand that was reduced in vain is a fault of the program, noted at its product, `node`.
+constexpr value checked_dot(value lhs, value rhs, const sharding::dot_dims& dims, const aval& type, int node) {
+  const aval left = without_marks(lhs.type());
+  const aval right = without_marks(rhs.type());
+  if (type.unreduced != 0 && sharding::check_dot_marks(left, right, dims, type) != message::none) {
+    note_fault(*lhs.owner, message::grad_reduced_operand, node);
+    return graph::zeros(lhs.owner, type);
+  }
+  aval summed = type;
+  summed.reduced = 0;
+  return graph::reshard(graph::dot(lhs, rhs, dims, summed), type);
+}
+
 /// A contraction of ct with `other`, arranged like `operand`, whose contracting and batch dimensions are given. The
 /// products are asked for with the operand's own spec, so a cut contraction ends in an all-reduce or a reduce-scatter.
 constexpr value dot_cotangent(value ct, value other, aval operand, sharding::dim_list operand_contracting,
                               sharding::dim_list operand_batch, sharding::dim_list other_contracting,
-                              sharding::dim_list other_batch, int ct_first_other_free) {
+                              sharding::dim_list other_batch, int ct_first_other_free, int node) {
   sharding::dot_dims dims;
   const sharding::dim_list other_free = sharding::free_dims(other.type().rank, other_contracting, other_batch);
   const int batches = sharding::dim_count(operand_batch);
@@ -122,14 +151,14 @@ constexpr value dot_cotangent(value ct, value other, aval operand, sharding::dim
     for (int i = 0; i < sharding::dim_count(other_contracting); ++i)
       if (sharding::dim_at(other_contracting, i) == d)
         order = sharding::dim_append(order, sharding::dim_at(operand_contracting, i));
-  aval product = operand;
+  aval product = cotangent_type(operand);
   product.type = ct.type().type;
   for (int i = 0; i < operand.rank; ++i) product.dims[i] = operand.dims[sharding::dim_at(order, i)];
-  return graph::transpose(graph::dot(ct, other, dims, product), inverse(order, operand.rank));
+  return graph::transpose(checked_dot(ct, other, dims, product, node), inverse(order, operand.rank));
 }
 
 /// The same for rhs, whose free dimensions come last in the result: other x ct, so that matrices need no transpose.
-constexpr value dot_rhs_cotangent(value ct, value lhs, aval rhs, const sharding::dot_dims& of) {
+constexpr value dot_rhs_cotangent(value ct, value lhs, aval rhs, const sharding::dot_dims& of, int node) {
   sharding::dot_dims dims;
   const sharding::dim_list lhs_free = sharding::free_dims(lhs.type().rank, of.lhs_contracting, of.lhs_batch);
   const int batches = sharding::dim_count(of.lhs_batch);
@@ -145,35 +174,36 @@ constexpr value dot_rhs_cotangent(value ct, value lhs, aval rhs, const sharding:
   const sharding::dim_list rhs_free = sharding::free_dims(rhs.rank, of.rhs_contracting, of.rhs_batch);
   for (int i = 0; i < sharding::dim_count(rhs_free); ++i)
     order = sharding::dim_append(order, sharding::dim_at(rhs_free, i));
-  aval product = rhs;
+  aval product = cotangent_type(rhs);
   product.type = ct.type().type;
   for (int i = 0; i < rhs.rank; ++i) product.dims[i] = rhs.dims[sharding::dim_at(order, i)];
-  return graph::transpose(graph::dot(lhs, ct, dims, product), inverse(order, rhs.rank));
+  return graph::transpose(checked_dot(lhs, ct, dims, product, node), inverse(order, rhs.rank));
 }
 
-constexpr cotangents dot_cotangents(value lhs, value rhs, const sharding::dot_dims& dims, value ct) {
+constexpr cotangents dot_cotangents(value lhs, value rhs, const sharding::dot_dims& dims, value ct, int node) {
   const int lhs_free = sharding::dim_count(sharding::free_dims(lhs.type().rank, dims.lhs_contracting, dims.lhs_batch));
   const int batches = sharding::dim_count(dims.lhs_batch);
   const value to_lhs = dot_cotangent(ct, rhs, lhs.type(), dims.lhs_contracting, dims.lhs_batch, dims.rhs_contracting,
-                                     dims.rhs_batch, batches + lhs_free);
-  return {{to_lhs, dot_rhs_cotangent(ct, lhs, rhs.type(), dims)}};
+                                     dims.rhs_batch, batches + lhs_free, node);
+  return {{to_lhs, dot_rhs_cotangent(ct, lhs, rhs.type(), dims, node)}};
 }
 
-/// ct of a reduction's result repeated along the reduced dimensions of `operand`.
-constexpr value spread(value ct, const aval& operand, sharding::dim_set dims) {
-  aval target = operand;
-  target.type = ct.type().type;
+/// `v`, of the type of a reduction's result or of its gradient, repeated along the reduced dimensions of an operand whose
+/// cuts, or whose gradient's type, are those of `like`.
+constexpr value spread(value v, const aval& like, sharding::dim_set dims) {
+  aval target = like;
+  target.type = v.type().type;
   sharding::dim_list places = 0;
-  const bool kept = ct.type().rank == operand.rank;
-  for (int i = 0; i < operand.rank; ++i)
+  const bool kept = v.type().rank == like.rank;
+  for (int i = 0; i < like.rank; ++i)
     if (kept || !(dims & (1U << i))) places = sharding::dim_append(places, i);
-  aval natural = ct.type();
+  aval natural = with_marks(v.type(), like);
   for (int i = 0; i < natural.rank; ++i) {
     const int d = sharding::dim_at(places, i);
-    if (!(dims & (1U << d))) natural.dims[i].axes = operand.dims[d].axes;
+    if (!(dims & (1U << d))) natural.dims[i].axes = like.dims[d].axes;
     else natural.dims[i].axes = 0;
   }
-  return graph::broadcast(graph::reshard(ct, natural), target, places);
+  return graph::broadcast(graph::reshard(v, natural), target, places);
 }
 
 /// Equal shares for all elements that attain the extremum.
@@ -182,7 +212,7 @@ constexpr value extremum_reduction_cotangent(value x, value y, sharding::dim_set
   const spec_value spec = graph::spec_of(y.type());
   const bool kept = y.type().rank == x.type().rank;
   const value ties = graph::reduce(op::reduce_sum, attained, dims, kept, &spec);
-  return spread(ct / ties, x.type(), dims) * attained;
+  return spread(ct / ties, cotangent_type(x.type()), dims) * attained;
 }
 
 /// To each element the product of the others: y / x where nothing is 0; where one element is, to that one alone. Where
@@ -197,7 +227,8 @@ constexpr value product_cotangent(value x, value y, sharding::dim_set dims, valu
   const value zeros = graph::reduce(op::reduce_sum, graph::convert(zero, x.type().type), dims, kept, &spec);
   const value product = spread(graph::reduce(op::reduce_prod, rest, dims, kept, &spec), x.type(), dims);
   const value others = spread(zeros, x.type(), dims) - graph::convert(zero, x.type().type);
-  return spread(ct, x.type(), dims) * graph::select(graph::binary(op::eq, others, nothing), product / rest, nothing);
+  return spread(ct, cotangent_type(x.type()), dims) *
+         graph::select(graph::binary(op::eq, others, nothing), product / rest, nothing);
 }
 
 /// ct of a broadcast summed back to `operand`.
@@ -209,9 +240,9 @@ constexpr value broadcast_cotangent(value ct, const aval& operand, sharding::dim
       mapped |= sharding::dim_at(places, j) == i && operand.dims[j].extent == ct.type().dims[i].extent;
     if (!mapped) repeated |= 1U << i;
   }
-  aval target = operand;
+  aval target = with_marks(operand, ct.type());
   target.type = ct.type().type;
-  aval squeezed = scalar_aval(target.type);
+  aval squeezed = with_marks(scalar_aval(target.type), target);
   for (int j = 0; j < operand.rank; ++j)
     if (!(repeated & (1U << sharding::dim_at(places, j)))) squeezed.dims[squeezed.rank++] = operand.dims[j];
   const spec_value spec = graph::spec_of(squeezed);
@@ -223,7 +254,7 @@ constexpr value row_sum(value v) { return graph::reduce(op::reduce_sum, v, 1U <<
 
 /// Of y (u - sum(u y)), with y a softmax and u a cotangent of it.
 constexpr cotangents softmax_grad_cotangents(value y, value u, value ct) {
-  const value to_u = graph::write(y.owner, op::softmax_grad, y.type(), {y.id, ct.id});
+  const value to_u = graph::write(y.owner, op::softmax_grad, with_marks(y.type(), ct.type()), {y.id, ct.id});
   return {{ct * (u - row_sum(u * y)) - u * row_sum(ct * y), to_u}};
 }
 
@@ -233,18 +264,12 @@ constexpr cotangents log_softmax_grad_cotangents(value y, value u, value ct) {
   return {{-(ct * p * row_sum(u)), ct - row_sum(ct * p)}};
 }
 
-/// The type of a cotangent: that of its value, with reduced and unreduced swapped.
-constexpr aval dual(aval a) {
-  std::swap(a.unreduced, a.reduced);
-  return a;
-}
-
 /// Of the nodes of a shard_map. Casts and the collectives that take away or bring variation are each other's transpose,
 /// so a cotangent is summed over devices exactly where its value was one for all of them.
 constexpr value manual_cotangent(const graph::node& n, value x, value ct) {
   const auto axes = static_cast<axis_list>(n.attribute[0]);
   const auto d = static_cast<int>(n.attribute[1]);
-  const aval wanted = dual(x.type());
+  const aval wanted = cotangent_type(x.type());
   switch (n.code) {
     case op::to_local: return graph::to_global(ct, wanted);
     case op::to_global: return graph::to_local(ct, wanted);
@@ -285,25 +310,25 @@ constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
       }
       if (n.operand_count() == 2) return binary_cotangents(n.code, operand(0), operand(1), y, ct);
       return {{unary_cotangent(n.code, operand(0), y, ct)}};
-    case graph::op_kind::contraction: return dot_cotangents(operand(0), operand(1), dot_dims_of(n), ct);
+    case graph::op_kind::contraction: return dot_cotangents(operand(0), operand(1), dot_dims_of(n), ct, id);
     case graph::op_kind::reduction:
       if (n.code == op::reduce_prod)
         return {{product_cotangent(operand(0), y, static_cast<sharding::dim_set>(n.attribute[0]), ct)}};
       if (n.code != op::reduce_sum)
         return {{extremum_reduction_cotangent(operand(0), y, static_cast<sharding::dim_set>(n.attribute[0]), ct)}};
-      return {{spread(ct, operand(0).type(), static_cast<sharding::dim_set>(n.attribute[0]))}};
+      return {{spread(ct, cotangent_type(operand(0).type()), static_cast<sharding::dim_set>(n.attribute[0]))}};
     case graph::op_kind::manual:
       if (n.operand_count() == 0) return {};
       return {{manual_cotangent(n, operand(0), ct)}};
     default: break;
   }
   switch (n.code) {
-    case op::reshape: return {{graph::reshape(ct, operand(0).type())}};
+    case op::reshape: return {{graph::reshape(ct, with_marks(operand(0).type(), ct.type()))}};
     case op::transpose: return {{graph::transpose(ct, inverse(n.attribute[0], n.type.rank))}};
     case op::broadcast: return {{broadcast_cotangent(ct, operand(0).type(), n.attribute[0])}};
-    case op::reshard: return {{graph::reshard(ct, operand(0).type())}};
-    case op::softmax: return {{graph::write(&g, op::softmax_grad, n.type, {id, ct.id})}};
-    case op::log_softmax: return {{graph::write(&g, op::log_softmax_grad, n.type, {id, ct.id})}};
+    case op::reshard: return {{graph::reshard(ct, cotangent_type(operand(0).type()))}};
+    case op::softmax: return {{graph::write(&g, op::softmax_grad, with_marks(n.type, ct.type()), {id, ct.id})}};
+    case op::log_softmax: return {{graph::write(&g, op::log_softmax_grad, with_marks(n.type, ct.type()), {id, ct.id})}};
     case op::softmax_grad: return softmax_grad_cotangents(operand(0), operand(1), ct);
     case op::log_softmax_grad: return log_softmax_grad_cotangents(operand(0), operand(1), ct);
     default: return layout_cotangents(g, id, ct);
@@ -367,7 +392,7 @@ struct reverse_pass {
 
   constexpr bool matters(int id) const { return depends[static_cast<std::size_t>(id)] != 0; }
 
-  /// Adds `share` to the cotangent of node `id`, with exactly its type.
+  /// Adds `share` to the cotangent of node `id`, with exactly the type that a gradient of it has.
   constexpr void add(int id, value share) {
     int& sum = ct[static_cast<std::size_t>(id)];
     const value fitting = unbroadcast(share, g.type(id));
@@ -401,6 +426,7 @@ struct reverse_pass {
     bool needed = false;
     for (int k = 0; k < n.operand_count(); ++k) needed |= matters(n.operands[k]);
     if (!needed || is(n.code, graph::op_kind::result)) return;
+    if (n.type.pending != combine::sum) note_fault(g, message::grad_pending_extremum, id);
     const cotangents back = node_cotangents(g, id, {&g, ct[static_cast<std::size_t>(id)]});
     for (int k = 0; k < n.operand_count(); ++k)
       if (back.of[k].id >= 0 && matters(n.operands[k])) add(n.operands[k], back.of[k]);
@@ -427,7 +453,7 @@ constexpr graph::list<int> gradients(graph::graph& g, std::span<const seed> seed
   graph::list<int> result;
   for (int w : wrt) {
     const bool reached = w <= last && pass.ct[static_cast<std::size_t>(w)] >= 0;
-    result.push_back(reached ? pass.ct[static_cast<std::size_t>(w)] : graph::full(&g, g.type(w), 0.0).id);
+    result.push_back(reached ? pass.ct[static_cast<std::size_t>(w)] : graph::zeros(&g, cotangent_type(g.type(w))).id);
   }
   return result;
 }

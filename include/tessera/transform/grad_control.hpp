@@ -24,6 +24,9 @@ constexpr bool is_cheap(op code) {
   }
 }
 
+/// What could not be differentiated in a body is a fault of the trace.
+constexpr void pass_fault_on(const graph::graph& joint, graph::graph& g) { g.outermost().report(joint.fault); }
+
 /// A value as a policy sees it, with room for its name.
 struct described {
   graph::residual value{};
@@ -181,19 +184,21 @@ struct scan_gradient {
     graph::list<seed> seeds;
     for (std::size_t j = 0; j < carries(); ++j) {
       if (!active[j]) continue;
-      carried.push_back(joint.add_parameter(joint.type(made[j])));
+      carried.push_back(joint.add_parameter(cotangent_type(joint.type(made[j]))));
       seeds.push_back({made[j], carried.back()});
     }
     for (std::size_t r = carries(); r < made.size(); ++r) {
       if (of_result(r) < 0) continue;
-      incoming.push_back(joint.add_parameter(joint.type(made[r])));
+      incoming.push_back(joint.add_parameter(cotangent_type(joint.type(made[r]))));
       stacks.push_back(of_result(r));
       seeds.push_back({made[r], incoming.back()});
     }
     graph::list<int> wrt;
     for (std::size_t i = 0; i < arguments.size(); ++i)
       if (active[i]) wrt.push_back(forward[i + 1]);
-    return gradients(joint, seeds, wrt, around);
+    const graph::list<int> made_there = gradients(joint, seeds, wrt, around);
+    pass_fault_on(joint, g);
+    return made_there;
   }
 
   /// What is kept of every trip for the transpose.
@@ -251,7 +256,7 @@ struct scan_gradient {
 
     graph::list<int> given;
     for (std::size_t j = 0; j < carries(); ++j)
-      if (active[j]) given.push_back(of_result(j) >= 0 ? of_result(j) : zeros(g.type(arguments[j])));
+      if (active[j]) given.push_back(of_result(j) >= 0 ? of_result(j) : zeros(cotangent_type(g.type(arguments[j]))));
     for (std::size_t i = captured(); i < arguments.size(); ++i)
       if (active[i]) given.push_back(in.so_far[i] >= 0 ? in.so_far[i] : zeros(joint.type(carried[given.size()])));
     for (int s : stacks) given.push_back(s);
@@ -297,7 +302,7 @@ struct joint_body {
     graph::list<seed> seeds;
     graph::list<int> wrt;
     const auto come_in = [&](int node) {
-      cotangents.push_back(joint.add_parameter(joint.type(node)));
+      cotangents.push_back(joint.add_parameter(cotangent_type(joint.type(node))));
       seeds.push_back({node, cotangents.back()});
     };
     for (std::size_t p = 0; p < in.wanted.size(); ++p) {
@@ -329,7 +334,7 @@ constexpr graph::list<argument_cotangent> wanted_results(graph::graph& g, int ba
   graph::list<argument_cotangent> result(arguments.size());
   int next = 0;
   for (std::size_t i = first; i < arguments.size(); ++i)
-    if (wanted[i]) result[i] = {graph::add_result(g, back, next++, g.type(arguments[i])), true};
+    if (wanted[i]) result[i] = {graph::add_result(g, back, next++, cotangent_type(g.type(arguments[i]))), true};
   return result;
 }
 
@@ -346,6 +351,7 @@ constexpr graph::list<argument_cotangent> branch_cotangents(graph::graph& g, int
   const graph::control back{graph::control_kind::branch, static_cast<int>(g.bodies.size())};
   for (int b = 0; b < 2; ++b) {
     const joint_body both(g.bodies[static_cast<std::size_t>(c.body + b)], of_bodies, around);
+    pass_fault_on(both.joint, g);
     graph::list<int> parameters{both.forward[0]};
     parameters.insert(parameters.end(), both.cotangents.begin(), both.cotangents.end());
     parameters.insert(parameters.end(), both.forward.begin() + 1, both.forward.end());
@@ -363,6 +369,7 @@ constexpr graph::list<argument_cotangent> call_cotangents(graph::graph& g, int i
   graph::list<graph::policy_function> allowed(around.begin(), around.end());
   if (g.at(id).policy != nullptr) allowed.push_back(g.at(id).policy);
   const joint_body both(g.bodies[static_cast<std::size_t>(c.body)], in, allowed);
+  pass_fault_on(both.joint, g);
   const graph::list<int> saved =
       partial_evaluation(both.joint, allowed, both.cotangents, both.forward).saved_for(both.outputs);
 

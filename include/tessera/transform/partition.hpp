@@ -34,18 +34,22 @@ struct partitioner : form_moves {
   /// The local node that holds global node `id` cut as `wanted`; what is missing is computed from a form that exists.
   constexpr int request(int id, const aval& wanted) {
     form from{};
+    int best = -1;
     for (int f = first_form[static_cast<std::size_t>(id)]; f >= 0; f = forms[static_cast<std::size_t>(f)].next) {
       const form& candidate = forms[static_cast<std::size_t>(f)];
       if (candidate.type.same_spec(wanted)) return candidate.local;
-      if (from.local < 0 || (from.type.unreduced != 0 && candidate.type.unreduced == 0)) from = candidate;
+      const int fit = candidate.type.unreduced == wanted.unreduced ? 2 : candidate.type.unreduced == 0 ? 1 : 0;
+      if (fit > best) best = fit, from = candidate;
     }
     return move(from, wanted, [&](const form& to) { remember(id, to); }).local;
   }
 
   constexpr int request(int id) { return request(id, global.type(id)); }
 
-  /// Operand dimension `d` of an elementwise node is cut as the result's, unless it is repeated.
+  /// Operand dimension `d` of an elementwise node is cut as the result's, unless it is repeated; the operand is unreduced
+  /// where both are.
   constexpr aval as_result(aval operand, const aval& of) const {
+    operand = still_pending(operand, static_cast<axis_set>(operand.unreduced & of.unreduced));
     for (int d = 0; d < operand.rank; ++d)
       operand.dims[d].axes = operand.dims[d].extent == of.dims[d].extent ? of.dims[d].axes : 0;
     return operand;
@@ -78,7 +82,7 @@ struct partitioner : form_moves {
       local.operands[i++] = operand;
       local.type.varying = static_cast<axis_set>(local.type.varying | (result.type(operand).varying & type.varying));
     }
-    return {type, combine::sum, result.add(local)};
+    return {type, result.add(local)};
   }
 
   constexpr form elementwise(const graph::node& n) {
@@ -88,8 +92,11 @@ struct partitioner : form_moves {
     return copy_node(n, {operands[0], operands[1], operands[2]}, n.type);
   }
 
+  /// A zero is a pending sum as it is.
   constexpr form broadcast(const graph::node& n) {
-    aval operand = global.type(n.operands[0]);
+    const graph::node& source = global.at(n.operands[0]);
+    const bool zero = source.code == op::constant && source.value == 0;
+    aval operand = zero ? source.type : with_marks(source.type, n.type);
     for (int d = 0; d < operand.rank; ++d) {
       const dim& target = n.type.dims[sharding::dim_at(n.attribute[0], d)];
       operand.dims[d].axes = operand.dims[d].extent == target.extent ? target.axes : 0;
@@ -112,10 +119,10 @@ struct partitioner : form_moves {
     return slice_towards(copy_node(n, {}, whole), n.type);
   }
 
-  /// Local reduction; the axes that cut a reduced dimension are pending afterwards.
+  /// Local reduction; the axes that cut a reduced dimension are pending afterwards, beside those that were.
   constexpr form reduction(const graph::node& n) {
     const aval operand = global.type(n.operands[0]);
-    aval type = n.type;
+    aval type = still_pending(n.type, operand.unreduced);
     int place = 0;
     for (int d = 0; d < operand.rank; ++d) {
       const bool reduced = n.attribute[0] & (1U << d);
@@ -123,9 +130,8 @@ struct partitioner : form_moves {
       if (reduced && n.type.rank == operand.rank) type.dims[place++].axes = 0;
       if (!reduced) type.dims[place++].axes = operand.dims[d].axes;
     }
-    form partial = copy_node(n, {request(n.operands[0])}, type);
-    partial.pending = combine_of(n.code);
-    return partial;
+    type.pending = type.unreduced != 0 ? combine_of(n.code) : combine::sum;
+    return copy_node(n, {request(n.operands[0])}, type);
   }
 
   /// How a contraction is cut: the operands as they are multiplied on a device.
@@ -159,7 +165,7 @@ struct partitioner : form_moves {
 
   constexpr dot_cut cut_dot(const graph::node& n) const {
     const sharding::dot_dims dims = graph::dot_dims_of(n);
-    dot_cut cut{global.type(n.operands[0]), global.type(n.operands[1]), 0};
+    dot_cut cut{without_marks(global.type(n.operands[0])), without_marks(global.type(n.operands[1])), 0};
     for (int i = 0; i < sharding::dim_count(dims.lhs_batch); ++i)
       match(cut.lhs.dims[sharding::dim_at(dims.lhs_batch, i)], cut.rhs.dims[sharding::dim_at(dims.rhs_batch, i)],
             cut.lhs, cut.rhs);
@@ -205,7 +211,7 @@ struct partitioner : form_moves {
     for (int b = 0; b < c.bodies(); ++b)
       result.bodies.push_back(partition_body(global.bodies[static_cast<std::size_t>(c.body + b)]));
     c.body = first;
-    return {n.type, combine::sum, graph::add_control(result, c, arguments)};
+    return {n.type, graph::add_control(result, c, arguments)};
   }
   static constexpr graph::graph partition_body(const graph::graph& body);
   /// Chosen dimensions are cut as the indices, the others as the array. A device reads what it has of a cut indexed
@@ -275,18 +281,17 @@ struct partitioner : form_moves {
   /// The node of a shard_map: its boundary and its casts move nothing, since a body's value is the block it stands for;
   /// its collectives are those of the program. A cast value's block may be one for all devices, until someone writes it.
   constexpr form manual(const graph::node& n) {
-    if (n.code == op::axis_index) return axis_index(n);
+    if (n.code == op::axis_index) return {n.type, place_along(static_cast<axis_list>(n.attribute[0]))};
     const int from = request(n.operands[0]);
     const auto axes = static_cast<axis_list>(n.attribute[0]);
     const graph::permutation sends{{n.attribute[2], n.attribute[3]}};
     if (axes == 0 && n.code == op::permute_blocks && sends.source(0, 1) < 0)
-      return {n.type, combine::sum, graph::full(&result, block(n.type), 0).id};
-    if (n.code == op::to_local || n.code == op::to_global || n.code == op::pcast || axes == 0)
-      return {n.type, combine::sum, from};
+      return {n.type, graph::full(&result, block(n.type), 0).id};
+    if (n.code == op::to_local || n.code == op::to_global || n.code == op::pcast || axes == 0) return {n.type, from};
     aval type = block(n.type, from);
     const auto add = [&](op code, axis_set varies, std::initializer_list<std::uint64_t> attributes) {
       type.varying = static_cast<axis_set>(type.varying | varies);
-      return form{n.type, combine::sum, emit(code, type, {from}, attributes)};
+      return form{n.type, emit(code, type, {from}, attributes)};
     };
     switch (n.code) {
       case op::psum:
@@ -301,21 +306,6 @@ struct partitioner : form_moves {
       case op::permute_blocks: return add(op::permute, set_of(axes), {axes, 0, n.attribute[2], n.attribute[3]});
       default: return add(op::local_slice, set_of(axes), {axes, n.attribute[1]});
     }
-  }
-
-  /// A device's place along axes: its block of 0, 1, 2, ...
-  constexpr form axis_index(const graph::node& n) {
-    const auto axes = static_cast<axis_list>(n.attribute[0]);
-    aval counted = scalar_aval(n.type.type);
-    counted.rank = 1;
-    counted.dims[0].extent = devices_along(axes, mesh());
-    int local = emit(op::iota, counted, {}, {0});
-    counted.dims[0].extent = 1;
-    counted.varying = set_of(axes);
-    if (axes != 0) local = emit(op::local_slice, counted, {local}, {axes, 0});
-    counted.rank = 0;
-    counted.dims[0] = {};
-    return {n.type, combine::sum, emit(op::reshape, counted, {local}, {})};
   }
 
   constexpr void partition_node(int id) {
@@ -345,7 +335,7 @@ struct partitioner : form_moves {
       case op::gather: remember(id, gather(n)); return;
       case op::scatter: remember(id, scatter(n)); return;
       case op::check_range: remember(id, check(n)); return;
-      case op::reshard: remember(id, {n.type, combine::sum, request(n.operands[0], n.type)}); return;
+      case op::reshard: remember(id, {n.type, request(n.operands[0], n.type)}); return;
       default: remember(id, as_typed(n)); return;
     }
   }
@@ -360,7 +350,8 @@ constexpr graph::list<char> needed_as_typed(const graph::graph& g) {
   return needed;
 }
 
-/// The same graph without the axes along which there is one device: they cut nothing and need no collective.
+/// The same graph without the axes along which there is one device: they cut nothing and need no collective. A reduced
+/// array is one that every device has.
 constexpr graph::graph drop_single_axes(graph::graph g) {
   const auto kept = [&](axis_list axes) {
     axis_list several = 0;
@@ -373,6 +364,8 @@ constexpr graph::graph drop_single_axes(graph::graph g) {
     if (g.mesh.size(i) == 1) single = static_cast<axis_set>(single | bit_of(i));
   for (graph::node& n : g.nodes) {
     for (int d = 0; d < n.type.rank; ++d) n.type.dims[d].axes = kept(n.type.dims[d].axes);
+    n.type.reduced = 0;
+    n.type = form_moves::still_pending(n.type, static_cast<axis_set>(n.type.unreduced & ~single));
     n.type.varying = static_cast<axis_set>(n.type.varying & ~single);
     if (is(n.code, graph::op_kind::manual)) n.attribute[0] = kept(static_cast<axis_list>(n.attribute[0]));
   }
@@ -389,7 +382,7 @@ constexpr graph::graph partition(const graph::graph& whole) {
   for (int i = 0; i < g.size(); ++i) {
     pass.partition_node(i);
     const form made = pass.forms[static_cast<std::size_t>(pass.first_form[static_cast<std::size_t>(i)])];
-    if (as_typed[static_cast<std::size_t>(i)] && made.type.unreduced != 0) pass.request(i);
+    if (as_typed[static_cast<std::size_t>(i)] && made.type.unreduced != g.type(i).unreduced) pass.request(i);
   }
   for (const graph::output& out : g.outputs) pass.result.outputs.push_back({pass.delivered(out.node), out.alias});
   return simplify(pass.result);

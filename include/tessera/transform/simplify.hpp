@@ -25,6 +25,7 @@ constexpr std::uint64_t hash_of(const graph::node& n) {
     hash = mix(hash, static_cast<std::uint64_t>(n.type.dims[i].extent));
     hash = mix(hash, n.type.dims[i].axes);
   }
+  hash = mix(hash, static_cast<std::uint64_t>(n.type.unreduced) << 16 | n.type.reduced);
   return mix(hash, n.type.varying);
 }
 

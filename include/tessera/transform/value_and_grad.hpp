@@ -63,6 +63,7 @@ constexpr message loss_fault() {
   else if constexpr (!Expr<Loss>) return message::grad_not_scalar;
   else if constexpr (Loss::rank != 0) return message::grad_not_scalar;
   else if constexpr (!is_floating(Loss::type.type)) return message::grad_not_float;
+  else if constexpr (Loss::type.marked()) return message::grad_not_reduced;
   else return message::none;
 }
 
@@ -74,31 +75,66 @@ constexpr text_buffer role_details() {
   return out;
 }
 
-/// The type of the gradients with respect to an argument.
+/// The type of the gradients with respect to an argument: an array has that which a gradient of it has, a module's
+/// variables have types of their own.
 template <class Arg>
 struct gradients_type : std::type_identity<Arg> {};
 template <class Arg>
 requires(!Variable<Arg> && (Module<Arg> || SelfVisiting<Arg>)) struct gradients_type<Arg>
     : std::type_identity<tessera::gradients<Arg>> {
 };
+template <aval Type, class Mesh>
+requires(is_floating(Type.type)) struct gradients_type<expr<Type, Mesh>>
+    : std::type_identity<expr<cotangent_type(Type), Mesh>> {
+};
+template <class... Parts>
+struct gradients_type<std::tuple<Parts...>> : std::type_identity<std::tuple<typename gradients_type<Parts>::type...>> {
+};
+template <class Part, std::size_t N>
+struct gradients_type<std::array<Part, N>> : std::type_identity<std::array<typename gradients_type<Part>::type, N>> {};
+
+/// Puts gradients in the place of parameters; what is still unreduced is reduced for a module's variables.
+template <class Arg>
+constexpr auto gradients_in(const Arg& before, graph::graph& g, const graph::list<int>& wrt,
+                            const graph::list<int>& ids, std::size_t& next) {
+  if constexpr (Expr<Arg>) {
+    if constexpr (is_floating(Arg::type.type)) return typename gradients_type<Arg>::type{{&g, ids[next++]}};
+    else return before;
+  } else if constexpr (is_sequence<Arg>) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return typename gradients_type<Arg>::type{gradients_in(std::get<I>(before), g, wrt, ids, next)...};
+    }
+    (std::make_index_sequence<std::tuple_size_v<Arg>>{});
+  } else {
+    typename gradients_type<Arg>::type result{before};
+    visit_differentiated(result, [&](trace_handle& h) {
+      const graph::value gradient{&g, ids[next]};
+      h = {&g, graph::reshard(gradient, with_marks(gradient.type(), g.type(wrt[next]))).id};
+      ++next;
+    });
+    return result;
+  }
+}
 
 /// The gradients of `loss`, put in the place of the parameters of a copy of `arg` as it was before the call.
 template <class Arg, class Loss>
 constexpr auto gradients_like(const Arg& before, const Loss& loss) {
-  typename gradients_type<Arg>::type result{before};
   graph::graph* owner = loss.handle.owner;
+  graph::list<int> wrt;
+  Arg visited = before;
+  std::size_t next = 0;
   if (owner == nullptr) {
-    visit_differentiated(result, [&](trace_handle& h) { owner = h.owner; });
+    visit_differentiated(visited, [&](trace_handle& h) {
+      owner = h.owner;
+      wrt.push_back(h.id);
+    });
     if (owner != nullptr) owner->outermost().report({message::module_unnamed, -1, loss.type});
-    return result;
+    return gradients_in(before, *owner, wrt, wrt, next);
   }
   graph::graph& g = owner->active();
-  graph::list<int> wrt;
-  visit_differentiated(result, [&](trace_handle& h) { wrt.push_back(g.import_node(h.owner, h.id)); });
+  visit_differentiated(visited, [&](trace_handle& h) { wrt.push_back(g.import_node(h.owner, h.id)); });
   const graph::list<int> ids = gradients(g, g.import_node(loss.handle.owner, loss.handle.id), wrt);
-  std::size_t next = 0;
-  visit_differentiated(result, [&](trace_handle& h) { h = {&g, ids[next++]}; });
-  return result;
+  return gradients_in(before, g, wrt, ids, next);
 }
 
 template <class F, bool Aux, bool WithValue>
@@ -168,9 +204,10 @@ struct differentiated {
 
 /// `auto [l, grads] = value_and_grad(loss)(model, x, y)`: calls loss(model, x, y), a scalar, and differentiates it with
 /// respect to the parameters (kind `param`) of the first argument, or to the argument itself if it is an array or a tuple
-/// of arrays. `grads` has the members of the first argument, each gradient its parameter's type. With `has_aux` the
-/// function returns a pair (loss, aux) and `l` is that pair. Collectives: those of section "gradients" of the sharding
-/// rules. Source: jax.value_and_grad.
+/// of arrays. `grads` has the members of the first argument, each gradient its parameter's type; but the gradient of an
+/// array that is reduced<"x"> is unreduced<"x"> and the other way round, while a module's reduced parameters have theirs
+/// reduced, by one all-reduce each, however often they were used. With `has_aux` the function returns a pair (loss, aux)
+/// and `l` is that pair. Collectives: those of section "gradients" of the sharding rules. Source: jax.value_and_grad.
 template <class F>
 constexpr auto value_and_grad(F function) {
   return transform::differentiated<F, false, true>{function};
