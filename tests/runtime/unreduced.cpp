@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations on unreduced and reduced arrays: on meshes of 1, 2, 4 and 2x2 devices, with parts that differ from device to
+// device, they and their gradients are those of the one-device program, so nothing is scaled by a number of devices.
+#include "runtime/mesh_independence.hpp"
+
+#include <tessera/analysis/summary.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <numeric>
+
+using namespace runtime_test;
+
+namespace {
+
+enum class mark { none, reduced, unreduced };
+
+axis_list list_of(axis_set set, const mesh_value& mesh) {
+  axis_list list = 0;
+  for (int axis = 0; axis < mesh.rank; ++axis)
+    if (set & bit_of(axis)) list = axis_append(list, axis);
+  return list;
+}
+
+/// A pending sum whose parts are all different: a parameter with one more dimension, cut by the axes, summed along it.
+value sum_of_parts(graph::graph& g, const aval& type, axis_set axes) {
+  aval parts = type;
+  parts.rank = type.rank + 1;
+  for (int d = type.rank; d > 0; --d) parts.dims[d] = type.dims[d - 1];
+  parts.dims[0] = {devices_in(axes, g.mesh), list_of(axes, g.mesh)};
+  const value p{&g, g.add_parameter(parts)};
+  aval sum = type;
+  sum.unreduced = axes;
+  const spec_value spec = graph::spec_of(sum);
+  return graph::reduce(op::reduce_sum, p, 1, false, &spec);
+}
+
+value marked_input(graph::graph& g, aval type, mark m, axis_set axes) {
+  if (m == mark::unreduced) return sum_of_parts(g, type, axes);
+  if (m == mark::reduced) type.reduced = axes;
+  return {&g, g.add_parameter(type)};
+}
+
+struct built {
+  program p{};
+  value y{};
+  bool legal = false;
+  std::vector<double> scale{};  ///< by parameter: how its numbers are drawn is divided by this
+};
+
+/// The operation with marked operands, the loss sum(y w) with w pending where y is reduced and the other way round, the
+/// gradients of all operands.
+built build_marked(const op_case& c, const mesh_value& mesh, std::span<const mark> marks, axis_set axes, bool cut) {
+  built b;
+  b.p.g.mesh = mesh;
+  graph::graph& g = b.p.g;
+  std::vector<value> inputs;
+  std::vector<int> wrt;
+  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
+    aval type = type_of(c.inputs[i], dtype::f64);
+    const axis_list rest = list_of(static_cast<axis_set>(((1U << mesh.rank) - 1) & ~axes), mesh);
+    if (cut && type.rank > 0 && type.dims[0].extent > 1) type.dims[0].axes = rest;
+    inputs.push_back(marked_input(g, type, marks[i], axes));
+    const bool parts = marks[i] == mark::unreduced;
+    b.scale.resize(g.parameters.size(), parts ? static_cast<double>(devices_in(axes, mesh)) : 1.0);
+    if (is_floating(type.type)) wrt.push_back(inputs.back().id);
+  }
+  try {
+    b.y = c.build(inputs, nullptr);
+    const aval type = without_marks(b.y.type());
+    const mark weight = b.y.type().reduced != 0     ? mark::unreduced
+                        : b.y.type().unreduced != 0 ? mark::reduced
+                                                    : mark::none;
+    const auto weighted = static_cast<axis_set>(b.y.type().reduced | b.y.type().unreduced);
+    const value w = marked_input(g, type, weight, weighted);
+    const value loss = graph::unmarked(graph::sum(b.y * w));
+    g.outputs = {{b.y.id, -1}, {loss.id, -1}};
+    for (int id : transform::gradients(g, loss.id, wrt)) g.outputs.push_back({id, -1});
+    for (std::size_t i = 0; i < wrt.size(); ++i)
+      REQUIRE(g.type(g.outputs[i + 2].node) == cotangent_type(g.type(wrt[i])));
+    b.legal = g.fault.why == message::none;
+  } catch (const std::logic_error&) {
+    b.legal = false;
+  }
+  return b;
+}
+
+void fill_marked(built& b, const op_case& c) {
+  std::mt19937 bits(7);
+  b.scale.resize(b.p.g.parameters.size(), 1.0);
+  for (std::size_t i = 0; i < b.p.g.parameters.size(); ++i) {
+    const aval& type = b.p.g.type(b.p.g.parameters[i]);
+    const input from = i < c.inputs.size() ? c.inputs[i] : input{{}, 1, 4, true};
+    std::vector<double> numbers = draw(from, type.size(), bits);
+    for (double& x : numbers) x /= b.scale[i];
+    b.p.inputs.push_back(to_bytes(numbers, type.type));
+  }
+}
+
+std::string text_of_marks(std::span<const mark> marks) {
+  std::string text;
+  for (mark m : marks) text += m == mark::none ? " -" : m == mark::reduced ? " R" : " U";
+  return text;
+}
+
+/// A product forgets that an operand is reduced; everything else keeps it, and then moves nothing but the loss.
+void check_all_reduced(const op_case& c, const built& b) {
+  if (c.name.find("product") != c.name.npos || c.name.find("vector") != c.name.npos ||
+      c.name.find("rows of") != c.name.npos || c.name.find("batch") != c.name.npos)
+    return;
+  REQUIRE(b.legal);
+  const auto moved = analysis::summarise(transform::lower(b.p.g), b.p.g.mesh).collectives;
+  CHECK(moved.all_reduce <= 1);
+  CHECK(moved.all_gather + moved.reduce_scatter + moved.all_to_all + moved.collective_permute == 0);
+}
+
+/// Every choice of marks for the floating-point operands. Returns how many of them are legal. The kernel of whole softmax
+/// rows is written only where the rule, which refuses a pending sum, was asked.
+int check_marks_of(const op_case& c, const mesh_value& mesh, axis_set axes, bool cut) {
+  const std::size_t n = c.inputs.size();
+  const bool nonlinear = c.name.find("softmax") != c.name.npos;
+  int legal = 0;
+  for (int number = 0, all = static_cast<int>(std::pow(3, n)); number < all; ++number) {
+    std::vector<mark> marks;
+    bool possible = true;
+    bool all_reduced = true;
+    for (std::size_t i = 0, rest = static_cast<std::size_t>(number); i < n; ++i, rest /= 3) {
+      marks.push_back(static_cast<mark>(rest % 3));
+      const bool number = is_floating(c.inputs[i].type);
+      possible = possible && (number || marks.back() == mark::none) && !(nonlinear && marks.back() == mark::unreduced);
+      all_reduced = all_reduced && (!number || marks.back() == mark::reduced);
+    }
+    if (!possible) continue;
+    INFO(c.name << text_of_marks(marks) << " on " << mesh.devices() << " devices");
+    built b = build_marked(c, mesh, marks, axes, cut);
+    if (all_reduced && !cut) check_all_reduced(c, b);
+    if (!b.legal) continue;
+    ++legal;
+    fill_marked(b, c);
+    check_against_one_device(b.p, 1e-12);
+  }
+  return legal;
+}
+
+}  // namespace
+
+TEST_CASE("Whatever operands are unreduced and reduced, values and gradients are those of one device") {
+  for (const op_case& c : all_cases(4)) {
+    INFO(c.name);
+    CHECK(check_marks_of(c, data_mesh(1), 0b1, false) > 0);
+    CHECK(check_marks_of(c, data_mesh(2), 0b1, false) > 0);
+    CHECK(check_marks_of(c, data_mesh(4), 0b1, false) > 0);
+    CHECK(check_marks_of(c, grid(2, 2), 0b10, true) > 0);
+    CHECK(check_marks_of(c, grid(2, 2), 0b11, false) > 0);
+  }
+}
+
+namespace {
+
+constexpr axis_list x = axis_append(0, 0);
+
+std::vector<std::vector<double>> numbers_of(const graph::graph& g, const std::vector<std::vector<double>>& inputs) {
+  std::vector<bytes> raw;
+  for (std::size_t i = 0; i < inputs.size(); ++i) raw.push_back(to_bytes(inputs[i], g.type(g.parameters[i]).type));
+  std::vector<std::vector<double>> out;
+  const std::vector<bytes> results = runtime::evaluate(g, raw);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    out.push_back(to_numbers(results[i], g.type(g.outputs[i].node).type));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("A bias beside a pending sum is added once: the sum is reduced first") {
+  graph::graph g;
+  g.mesh = data_mesh(2);
+  const value z = sum_of_parts(g, array_type(dtype::f64, {1}), 0b1);
+  const value b{&g, g.add_parameter(array_type(dtype::f64, {1}))};
+  const value o = graph::unmarked(z) + b;
+  const int wrt[] = {z.id, b.id};
+  const graph::list<int> gradients = transform::gradients(g, graph::sum(o).id, wrt);
+  g.outputs = {{o.id, -1}, {gradients[0], -1}, {gradients[1], -1}};
+  CHECK(g.type(gradients[0]).reduced == 0b1);
+  const auto answer = numbers_of(g, {{1, 2}, {10}});
+  CHECK(answer[0][0] == 13);
+  CHECK(answer[1][0] == 1);
+  CHECK(answer[2][0] == 1);
+}
+
+TEST_CASE("A replicated factor of sharded data has the gradient of one device") {
+  for (std::int64_t devices : {1, 2, 4}) {
+    graph::graph g;
+    g.mesh = data_mesh(devices);
+    const value w{&g, g.add_parameter(array_type(dtype::f64, {}))};
+    aval cut = array_type(dtype::f64, {4});
+    cut.dims[0].axes = x;
+    const value d{&g, g.add_parameter(cut)};
+    const value loss = graph::sum((graph::unary(op::square, w) + 1.0) * d);
+    const int wrt[] = {w.id};
+    g.outputs = {{loss.id, -1}, {transform::gradients(g, loss.id, wrt)[0], -1}};
+    const auto answer = numbers_of(g, {{1}, {0, 0, 0, 1}});
+    CHECK(answer[0][0] == 2);
+    CHECK(answer[1][0] == 2);
+  }
+}
+
+TEST_CASE("Data-parallel weights that are reduced: nothing moves for a gradient, however often they are used") {
+  graph::graph g;
+  g.mesh = data_mesh(4);
+  aval rows = array_type(dtype::f32, {8, 16});
+  rows.dims[0].axes = x;
+  aval weight = array_type(dtype::f32, {16, 16});
+  weight.reduced = 0b1;
+  value h{&g, g.add_parameter(rows)};
+  const value w{&g, g.add_parameter(weight)};
+  for (int layer = 0; layer < 3; ++layer) {
+    const sharding::dot_dims dims = sharding::matmul_dims(2, 2);
+    h = graph::dot(h, w, dims, graph::expect(sharding::matmul(h.type(), w.type(), nullptr, g.mesh)));
+  }
+  const int wrt[] = {w.id};
+  const int gradient = transform::gradients(g, graph::sum(h).id, wrt)[0];
+  CHECK(text_of(g.type(gradient), g.mesh) == "float32[16,16]{U:data}");
+  g.outputs = {{gradient, -1}};
+  const auto kept = analysis::summarise(transform::lower(g), g.mesh).collectives;
+  CHECK(kept.all_reduce + kept.all_gather + kept.reduce_scatter == 0);
+  g.outputs = {{graph::unmarked({&g, gradient}).id, -1}};
+  const auto reduced = analysis::summarise(transform::lower(g), g.mesh).collectives;
+  CHECK(reduced.all_reduce == 1);
+  CHECK(reduced.all_gather + reduced.reduce_scatter == 0);
+}
+
+TEST_CASE(
+    "Reduced over an axis that the product does not sum over: the forward pass is typed, the gradient is refused") {
+  graph::graph g;
+  g.mesh = data_mesh(2);
+  const value a{&g, g.add_parameter(array_type(dtype::f32, {8, 16}))};
+  aval weight = array_type(dtype::f32, {16, 4});
+  weight.reduced = 0b1;
+  const value w{&g, g.add_parameter(weight)};
+  const aval type = graph::expect(sharding::matmul(a.type(), weight, nullptr, g.mesh));
+  const value y = graph::dot(a, w, sharding::matmul_dims(2, 2), type);
+  const int wrt[] = {w.id};
+  g.outputs = {{transform::gradients(g, graph::sum(y).id, wrt)[0], -1}};
+  CHECK(g.fault.why == message::grad_reduced_operand);
+  CHECK(g.fault.node == y.id);
+  CHECK_THROWS_AS(runtime::evaluate(g, std::vector<bytes>(2)), value_error);
+}
+
+TEST_CASE(
+    "reshard from any spec to any other, unreduced and reduced ones among them, keeps the array and its gradient") {
+  const mesh_value mesh = grid(2, 2);
+  std::vector<aval> specs;
+  for (const aval& cut : all_specs(array_type(dtype::f64, {4, 8}), mesh))
+    for (axis_set unreduced = 0; unreduced < 4; ++unreduced)
+      for (axis_set reduced = 0; reduced < 4; ++reduced) {
+        aval type = cut;
+        type.unreduced = unreduced;
+        type.reduced = reduced;
+        if (check_marks(type, mesh).ok()) specs.push_back(type);
+      }
+  int reshards = 0;
+  for (const aval& from : specs)
+    for (const aval& to : specs) {
+      INFO(text_of(from, mesh) << " to " << text_of(to, mesh));
+      program p;
+      p.g.mesh = mesh;
+      aval plain = from;
+      plain.unreduced = 0;
+      const value start =
+          from.unreduced == 0 ? value{&p.g, p.g.add_parameter(from)} : sum_of_parts(p.g, plain, from.unreduced);
+      const value moved = graph::reshard(start, to);
+      const value w{&p.g, p.g.add_parameter(cotangent_type(to))};
+      const value loss = graph::unmarked(graph::sum(moved * w));
+      const int wrt[] = {start.id};
+      const int gradient = transform::gradients(p.g, loss.id, wrt)[0];
+      CHECK(p.g.type(gradient) == cotangent_type(from));
+      p.g.outputs = {{moved.id, -1}, {gradient, -1}};
+      std::mt19937 bits(3);
+      for (int id : p.g.parameters)
+        p.inputs.push_back(to_bytes(draw({{}, -9, 9, true}, p.g.type(id).size(), bits), dtype::f64));
+      check_against_one_device(p, 0);
+      ++reshards;
+    }
+  CHECK(reshards == static_cast<int>(specs.size() * specs.size()));
+}
+
+TEST_CASE("Making an array reduced, unreduced or cut moves nothing; reducing it is an all-reduce or a reduce-scatter") {
+  const mesh_value mesh = data_mesh(2);
+  const auto moved = [&](const aval& from, const aval& to) {
+    graph::graph g;
+    g.mesh = mesh;
+    const value v{&g, g.add_parameter(from)};
+    g.outputs = {{graph::reshard(v, to).id, -1}};
+    return analysis::summarise(transform::lower(g), mesh).collectives;
+  };
+  const auto total = [](const analysis::collective_counts& c) {
+    return c.all_reduce + c.all_gather + c.reduce_scatter + c.all_to_all + c.collective_permute;
+  };
+  const aval whole = array_type(dtype::f32, {8, 8});
+  aval cut = whole;
+  cut.dims[0].axes = x;
+  aval sum = whole;
+  sum.unreduced = 0b1;
+  aval reduced = whole;
+  reduced.reduced = 0b1;
+  CHECK(total(moved(whole, sum)) == 0);
+  CHECK(total(moved(cut, sum)) == 0);
+  CHECK(total(moved(whole, reduced)) == 0);
+  CHECK(total(moved(reduced, whole)) == 0);
+  CHECK(total(moved(reduced, cut)) == 0);
+  CHECK(total(moved(reduced, sum)) == 0);
+  CHECK((moved(sum, whole).all_reduce == 1 && total(moved(sum, whole)) == 1));
+  CHECK((moved(sum, reduced).all_reduce == 1 && total(moved(sum, reduced)) == 1));
+  CHECK((moved(sum, cut).reduce_scatter == 1 && total(moved(sum, cut)) == 1));
+  CHECK((moved(cut, reduced).all_gather == 1 && total(moved(cut, reduced)) == 1));
+}
