@@ -159,8 +159,8 @@
   X(grad_not_float, "tessera: value_and_grad: the loss is not floating-point; convert it with astype<f32>")            \
   X(grad_not_reduced, "tessera: value_and_grad: the loss is unreduced or reduced; write reshard<P<>>(loss)")           \
   X(grad_reduced_operand,                                                                                              \
-    "tessera: value_and_grad: a product's operand is reduced over axes that its gradient is no sum over; cut "         \
-    "the other operand by them or drop reduced<...>")                                                                  \
+    "tessera: value_and_grad: an operand of a product is reduced over axes that its gradient is no sum over; cut the " \
+    "other operand by them or drop reduced<...>")                                                                      \
   X(grad_pending_extremum,                                                                                             \
     "tessera: value_and_grad: there is no gradient through a pending maximum or minimum; reduce without unreduced")    \
   X(grad_nothing, "tessera: value_and_grad: the first argument has no parameters; pass a module or a float tensor")    \
