@@ -15,8 +15,9 @@ struct cotangents {
   value of[3]{};
 };
 
-/// Zeros of the dtype of `ct` and the extents and cuts of `like`.
+/// Zeros of the dtype of `ct` and the extents and cuts of `like`, unreduced and reduced as `ct` is.
 constexpr value zeros_of(value ct, aval like) {
+  like = with_marks(like, ct.type());
   like.type = ct.type().type;
   return graph::full(ct.owner, like, 0);
 }
