@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: value_and_grad: there is no gradient through a pending maximum or minimum; reduce without
 //         unreduced
-// note: reduce_max of float32[32@data,64]
+// note: float32[32@data,64]
 #include "arrays.hpp"
 #include "cure.hpp"
 

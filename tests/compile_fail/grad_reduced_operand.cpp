@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: value_and_grad: an operand of a product is reduced over axes that its gradient is no sum over; cut
 //         the other operand by them or drop reduced<...>
-// note: dot of float32[8,16] and float32[16,4]{R:data}
+// note: float32[8,16] and float32[16,4]{R:data}
 #include "arrays.hpp"
 #include "cure.hpp"
 

@@ -78,7 +78,7 @@ built build_marked(const op_case& c, const mesh_value& mesh, std::span<const mar
     for (int id : transform::gradients(g, loss.id, wrt)) g.outputs.push_back({id, -1});
     for (std::size_t i = 0; i < wrt.size(); ++i)
       REQUIRE(g.type(g.outputs[i + 2].node) == cotangent_type(g.type(wrt[i])));
-    b.legal = g.fault.why == message::none;
+    b.legal = g.fault.what == message::none;
   } catch (const std::logic_error&) {
     b.legal = false;
   }
@@ -126,9 +126,10 @@ int check_marks_of(const op_case& c, const mesh_value& mesh, axis_set axes, bool
     bool all_reduced = true;
     for (std::size_t i = 0, rest = static_cast<std::size_t>(number); i < n; ++i, rest /= 3) {
       marks.push_back(static_cast<mark>(rest % 3));
-      const bool number = is_floating(c.inputs[i].type);
-      possible = possible && (number || marks.back() == mark::none) && !(nonlinear && marks.back() == mark::unreduced);
-      all_reduced = all_reduced && (!number || marks.back() == mark::reduced);
+      const bool floating = is_floating(c.inputs[i].type);
+      possible =
+          possible && (floating || marks.back() == mark::none) && !(nonlinear && marks.back() == mark::unreduced);
+      all_reduced = all_reduced && (!floating || marks.back() == mark::reduced);
     }
     if (!possible) continue;
     INFO(c.name << text_of_marks(marks) << " on " << mesh.devices() << " devices");
@@ -243,9 +244,9 @@ TEST_CASE(
   const value y = graph::dot(a, w, sharding::matmul_dims(2, 2), type);
   const int wrt[] = {w.id};
   g.outputs = {{transform::gradients(g, graph::sum(y).id, wrt)[0], -1}};
-  CHECK(g.fault.why == message::grad_reduced_operand);
-  CHECK(g.fault.code == op::dot);
-  CHECK(g.fault.operands[1] == weight);
+  CHECK(g.fault.what == message::grad_reduced_operand);
+  CHECK(g.fault.type == a.type());
+  CHECK(g.fault.beside == weight);
   CHECK_THROWS_AS(runtime::evaluate(g, std::vector<bytes>(2)), value_error);
 }
 
