@@ -53,7 +53,7 @@ def out_sharding(case):
 def contraction(case):
     """A matrix product where the dimensions are those of one, else a general one."""
     batch = case["params"].get("batch", [[], []])
-    rank = case["inputs"][0].count(",") + 1
+    rank = re.sub(r"\([^)]*\)", "", case["inputs"][0]).count(",") + 1
     if case["params"]["contract"] == [[rank - 1], [rank - 2]] and batch[0] == list(range(rank - 2)):
         return call("ts::matmul", "a", "b")(case)
     return None
@@ -163,6 +163,10 @@ def gradient_of_map(body):
     return text
 
 
+def gradient_of_reshard(case):
+    return "ts::grad([](auto v) { return ts::reshard<ts::P<>>(ts::sum(ts::reshard<" + spec(case["params"]["to"]) + ">(v))); })(a)"
+
+
 OPERATIONS = {
     "mul": call("ts::multiply", "a", "b"),
     "add": call("ts::add", "a", "b"),
@@ -179,6 +183,7 @@ OPERATIONS = {
     "broadcast_in_dim": lambda case: call(f"ts::broadcast_to<{numbers(case['params']['shape'])}>", "a")(case),
     "reshard": lambda case: f"ts::reshard<{spec(case['params']['to'])}>(a)",
     "grad(dot_general)": gradient_of_product,
+    "grad(reshard)": gradient_of_reshard,
     "zeros": creation("zeros"),
     "iota": creation("iota", ", 0"),
     "expand_dims": lambda case: call(f"ts::expand_dims<{case['params']['axis']}>", "a")(case),
@@ -226,6 +231,7 @@ REFUSED = {
     "dot04": "matmul_contracting_one",
     "dot06": "matmul_duplicate",
     "dot08": "matmul_contracting_both",
+    "dot15": "matmul_unreduced",
     "dot22": "matmul_batch_sharding",
     "dot23": "matmul_batch_sharding",
     "rs12": "reshape_merge",
@@ -245,6 +251,10 @@ REFUSED = {
     "ga10": "take_dimension_sharding",
     "se03": "where_sharding",
     "se05": "where_sharding",
+    "ur02": "unreduced_add",
+    "ur04": "unreduced_operand",
+    "ur05": "unreduced_operand",
+    "ur06": "unreduced_factor",
     "va06": "collective_states",
     "va23": "pcast_transition",
     "va24": "pcast_transition",
@@ -259,7 +269,7 @@ REFUSED_FILES = {
     "sm11": "shard_map_captured",
     "sm13": "shard_map_may_vary",
     "sm18": "shard_map_may_vary",
-    "sm19": "shard_map_may_vary",
+    "sm19": "shard_map_marks",
     "va25": "scan_carry",
     "tr16": "pmax_gradient",
 }

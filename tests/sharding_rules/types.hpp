@@ -52,7 +52,7 @@ constexpr bool prints(std::string_view wanted) {
 
 /// The cotangent of a value.
 template <class Array>
-using cotangent_of = ts::expr<ts::transform::dual(Array::type), typename Array::mesh_type>;
+using cotangent_of = ts::expr<ts::cotangent_type(Array::type), typename Array::mesh_type>;
 
 /// The tensor that a traced array stands for.
 template <class Array>

@@ -218,6 +218,9 @@
   X(shard_map_in_spec,                                                                                                 \
     "tessera: shard_map: an argument does not lie as in_specs says; reshard it first or leave in_specs out")           \
   X(shard_map_out_axis, "tessera: shard_map: out_specs names an axis that is not Manual in the body; leave it out")    \
+  X(shard_map_marks,                                                                                                   \
+    "tessera: shard_map: a result is unreduced or reduced over other axes than out_specs says; write unreduced<...> or "\
+    "reduced<...> there, or psum it first")                                                                            \
   X(shard_map_may_vary,                                                                                                \
     "tessera: shard_map: a result may vary over an axis that out_specs does not mention; name the axis there, or "     \
     "combine the blocks with psum, pmean or all_gather(..., to_invarying)")                                            \

@@ -158,7 +158,8 @@ constexpr ruling to_local(aval a, axis_set manual, const mesh_value& mesh) {
   return {a};
 }
 
-/// The array whose blocks along `manual` axes are `a`, a value of the body, cut as `spec` says.
+/// The array whose blocks along `manual` axes are `a`, a value of the body, cut as `spec` says. Unreduced and reduced axes
+/// are named there just as they are.
 constexpr ruling to_global(aval a, const spec_value& spec, axis_set manual, const mesh_value& mesh) {
   const aval inside = a;
   if (!spec.unknown.name.empty())
@@ -178,6 +179,12 @@ constexpr ruling to_global(aval a, const spec_value& spec, axis_set manual, cons
   for (int axis = 0; axis < mesh.rank; ++axis)
     if (inside.varying & manual & bit_of(axis) & ~mentioned)
       return {inside, message::shard_map_may_vary, -1, mesh.name(axis)};
+  for (int axis = 0; axis < mesh.rank; ++axis) {
+    const bool unreduced = ((inside.unreduced & manual) ^ spec.unreduced) & bit_of(axis);
+    const bool reduced = ((inside.reduced & manual) ^ spec.reduced) & bit_of(axis);
+    if (unreduced || reduced) return {inside, message::shard_map_marks, -1, mesh.name(axis)};
+  }
+  if (spec.unreduced != 0 && spec.pending != inside.pending) return {inside, message::shard_map_marks};
   a.varying = static_cast<axis_set>(a.varying & ~manual);
   return {a};
 }
