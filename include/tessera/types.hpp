@@ -20,6 +20,7 @@
 #include <tessera/ops/matmul.hpp>
 #include <tessera/ops/one_hot.hpp>
 #include <tessera/ops/reduce.hpp>
+#include <tessera/ops/repeat.hpp>
 #include <tessera/ops/reshard.hpp>
 #include <tessera/ops/shape.hpp>
 #include <tessera/ops/slice.hpp>

@@ -5,6 +5,7 @@
 #include <tessera/ops/create.hpp>
 #include <tessera/ops/elementwise.hpp>
 #include <tessera/ops/join.hpp>
+#include <tessera/ops/repeat.hpp>
 #include <tessera/ops/slice.hpp>
 
 #include <catch2/catch.hpp>
@@ -137,6 +138,18 @@ TEST_CASE("concatenate and stack put arrays one after another") {
       for (std::int64_t k : {0, 31, 59})
         CHECK(at(both, {40, 60, 60}, {i, j, k}) ==
               static_cast<double>(j < 50 ? (i * 50 + j) * 60 + 59 - k : 100 + (i * 50 + j - 40) * 60 + k));
+}
+
+TEST_CASE("elements come several times or come round again") {
+  const auto of = [](auto f) { return computed<traced<shape<2, 3>>>(f); };
+  CHECK(of([](auto x) { return repeat<2, 1>(x); }) == numbers{0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5});
+  CHECK(of([](auto x) { return repeat<2>(x); }) == numbers{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5});
+  CHECK(of([](auto x) { return tile<2>(x); }) == numbers{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5});
+  CHECK(of([](auto x) { return tile<2, 1>(x); }) == numbers{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5});
+  CHECK(of([](auto x) { return tile<2, 1, 1>(x); }) == numbers{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5});
+  CHECK(of([](auto x) { return roll<1, 1>(x); }) == numbers{2, 0, 1, 5, 3, 4});
+  CHECK(of([](auto x) { return roll<-1, 1>(x); }) == numbers{1, 2, 0, 4, 5, 3});
+  CHECK(of([](auto x) { return roll<5, 0>(x); }) == numbers{3, 4, 5, 0, 1, 2});
 }
 
 TEST_CASE("dimensions of extent 1 come and go, dimensions change places") {

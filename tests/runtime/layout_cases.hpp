@@ -6,6 +6,7 @@
 
 #include <tessera/ops/create.hpp>
 #include <tessera/ops/join.hpp>
+#include <tessera/ops/repeat.hpp>
 #include <tessera/ops/slice.hpp>
 
 namespace runtime_test {
@@ -157,9 +158,54 @@ inline std::vector<op_case> creation_cases(std::int64_t u) {
   return cases;
 }
 
+template <std::int64_t Count, int Axis>
+op_case repeat_case(const std::string& name, std::vector<std::int64_t> extents) {
+  return moving_case("repeat " + name, {std::move(extents)}, [](std::span<const value> x, const spec_value* out) {
+    const aval types[] = {x[0].type()};
+    aval type = types[0];
+    type.dims[sharding::place_of(Axis, type.rank)].extent *= Count;
+    type = graph::expect(out != nullptr ? with_spec(type, *out, x[0].mesh())
+                                        : ops::repeat_rule<Count, Axis, void>(types, x[0].mesh()));
+    return ops::write_repeat<Count, Axis>(std::array{x[0]}, type);
+  });
+}
+
+template <std::int64_t... Repetitions>
+op_case tile_case(const std::string& name, std::vector<std::int64_t> extents) {
+  return moving_case("tile " + name, {std::move(extents)}, [](std::span<const value> x, const spec_value* out) {
+    const aval types[] = {x[0].type()};
+    aval plain = types[0];
+    for (int d = 0; d < plain.rank; ++d) plain.dims[d].axes = 0;
+    const aval uncut[] = {plain};
+    const ruling natural = ops::tile_rule<void, Repetitions...>(out == nullptr ? types : uncut, x[0].mesh());
+    const aval type = graph::expect(out != nullptr ? with_spec(natural.result, *out, x[0].mesh()) : natural);
+    return ops::write_tile<Repetitions...>(std::array{x[0]}, type);
+  });
+}
+
+template <std::int64_t Shift, int Axis>
+op_case roll_case(const std::string& name, std::vector<std::int64_t> extents) {
+  return moving_case("roll " + name, {std::move(extents)}, [](std::span<const value> x, const spec_value* out) {
+    const aval types[] = {x[0].type()};
+    const aval type = graph::expect(out != nullptr ? with_spec(types[0], *out, x[0].mesh())
+                                                   : ops::roll_rule<Shift, Axis, void>(types, x[0].mesh()));
+    return ops::write_roll<Shift, Axis>(std::array{x[0]}, type);
+  });
+}
+
+inline std::vector<op_case> repeat_cases(std::int64_t u) {
+  return {repeat_case<3, 0>("rows", {u, u}),
+          repeat_case<2, -1>("columns", {u, 2 * u}),
+          repeat_case<0, 0>("never", {u}),
+          tile_case<2>("columns", {u, u}),
+          tile_case<2, 1, 3>("in three dimensions", {u, u}),
+          roll_case<1, 0>("rows", {2 * u, u}),
+          roll_case<-3, -1>("columns backwards", {u, 2 * u})};
+}
+
 inline std::vector<op_case> layout_cases(std::int64_t u) {
   std::vector<op_case> cases;
-  for (const auto& part : {slice_cases(u), join_cases(u), creation_cases(u)})
+  for (const auto& part : {slice_cases(u), join_cases(u), creation_cases(u), repeat_cases(u)})
     cases.insert(cases.end(), part.begin(), part.end());
   return cases;
 }
