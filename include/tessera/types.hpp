@@ -10,6 +10,7 @@
 #include <tessera/ops/at.hpp>
 #include <tessera/ops/collectives.hpp>
 #include <tessera/ops/control.hpp>
+#include <tessera/ops/conv.hpp>
 #include <tessera/ops/convert.hpp>
 #include <tessera/ops/create.hpp>
 #include <tessera/ops/dims.hpp>

@@ -78,6 +78,12 @@ def braces(rows, name):
     return ", ".join(f"ts::{name}{{{numbers(row)}}}" for row in rows)
 
 
+def pool(case):
+    params = case["params"]
+    window, strides = (numbers(params[name][1:-1]) for name in ("window", "strides"))
+    return call(f"ts::max_pool<ts::shape<{window}>>", "a", "ts::same", f"ts::strides<{strides}>")(case)
+
+
 def slices(case):
     params = case["params"]
     return call(f"ts::slice<{braces(zip(params['start'], params['limit']), 'range')}>", "a")(case)
@@ -186,6 +192,8 @@ OPERATIONS = {
     "grad(reshard)": gradient_of_reshard,
     "roll": lambda case: call(f"ts::roll<1, {case['params']['axis']}>", "a")(case),
     "tile": lambda case: call(f"ts::tile<{numbers(case['params']['reps'])}>", "a")(case),
+    "conv_general_dilated": call("ts::conv", "a", "b", "ts::same"),
+    "reduce_window": pool,
     "zeros": creation("zeros"),
     "iota": creation("iota", ", 0"),
     "expand_dims": lambda case: call(f"ts::expand_dims<{case['params']['axis']}>", "a")(case),

@@ -125,6 +125,15 @@
   X(dynamic_update_sharding,                                                                                           \
     "tessera: dynamic_update_slice: array and update are sharded differently; reshard one of them or write "           \
     "out_sharding<P<...>>")                                                                                            \
+  X(conv_dtype, "tessera: conv: array and kernel have different dtypes or are bool; convert one with astype<...>")     \
+  X(conv_rank, "tessera: conv: the array is not batch, one or two spatial dimensions, channels; reshape it")           \
+  X(conv_kernel,                                                                                                       \
+    "tessera: conv: the kernel is not spatial dimensions, input channels, output channels; transpose or reshape it")   \
+  X(conv_options, "tessera: conv: there is not one number from 1 on for each spatial dimension; name all of them")     \
+  X(conv_window, "tessera: conv: a window is larger than what it slides over; pad with same or take a smaller one")    \
+  X(conv_sharding,                                                                                                     \
+    "tessera: conv: the kernel or the channels are sharded; write out_sharding<P<...>> or reshard them")               \
+  X(pool_dtype, "tessera: pool: the array is bool, or a mean is asked of integers; convert it with astype<f32>")       \
   X(take_indices, "tessera: take: the indices are not integers; convert them with astype<i32>")                        \
   X(take_batch,                                                                                                        \
     "tessera: take: dimensions that array and indices share differ in extent; reshape or broadcast_to one")            \

@@ -34,7 +34,8 @@ using policy_function = keep (*)(const residual&);
 
 /// One operation. Operands come before their users. `attribute` means, by operation: parameter: its place; iota: the
 /// dimension; transpose: the permutation; broadcast: for each operand dimension its place in the result; dot: the four
-/// dimension lists; reductions: the set of dimensions; slice and update_slice: up to four dimensions, see layout.hpp;
+/// dimension lists; reductions: the set of dimensions; slice and update_slice, windows and overlap_add: up to
+/// four dimensions, see layout.hpp and windows.hpp;
 /// dynamic_slice and
 /// dynamic_update: the dimension; gather and scatter: see gather.hpp; check_range: the bound, negative if one may count from the end; all_reduce: set of axes, combine; all_gather, reduce_scatter, local_slice: list of axes,
 /// dimension (, combine); all_to_all: list of axes, dimension that is split, dimension that is joined; permute: see

@@ -72,6 +72,8 @@ enum class op_kind : std::uint8_t {
   X(empty, source, 0, false)              \
   X(slice, movement, 1, false)            \
   X(update_slice, movement, 2, false)     \
+  X(windows, movement, 1, false)          \
+  X(overlap_add, movement, 1, false)      \
   X(dynamic_slice, movement, 2, false)    \
   X(dynamic_update, movement, 3, false)   \
   X(gather, movement, 2, false)           \

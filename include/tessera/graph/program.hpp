@@ -65,6 +65,7 @@ enum class source_mode : std::uint8_t { repeated, contiguous, strided, count_rep
   X(softmax_grad, 2)     \
   X(log_softmax_grad, 2) \
   X(update_slice, -1)    \
+  X(overlap_add, 4)      \
   X(dynamic_slice, 4)    \
   X(dynamic_update, 4)   \
   X(gather, 5)           \
@@ -109,7 +110,8 @@ constexpr bool is_control(step_kind kind) { return kind >= step_kind::scan && ki
 
 /// One kernel call for every distinct shard, or one collective. `accesses` [first, first + sources) are read, the next
 /// `results` are written. `sizes`, by kind: fused: extents; dot: m, n, k, batch, whether lhs and rhs lie transposed;
-/// reduce: kind, outer, n, inner; rows: rows, columns; update_slice: extents of the piece;
+/// reduce: kind, outer, n, inner; rows: rows, columns; update_slice: extents of the piece; overlap_add:
+/// see overlap_sizes in lowering.hpp;
 /// dynamic_slice and dynamic_update: outer, extent, part, inner; gather and scatter: batch, outer, n,
 /// m, inner, how, extent of the whole dimension, whose block `axes` cut out; check_range: bound, elements,
 /// the axes that cut each dimension; all_reduce: kind; all_gather and reduce_scatter: outer, block, inner, kind;

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include <tessera/kernels/gather.hpp>
 #include <tessera/kernels/gemm.hpp>
 #include <tessera/kernels/move.hpp>
+#include <tessera/kernels/overlap_add.hpp>
 #include <tessera/kernels/reduce.hpp>
 
 namespace tessera::kernels::naive {
@@ -116,6 +118,22 @@ void scatter(const gather_problem& p, T* array, const T* updates, bool = false) 
       case scatter_kind::max: old = combine(reduce_kind::max, old, updates[i]); break;
       case scatter_kind::min: old = combine(reduce_kind::min, old, updates[i]); break;
     }
+  }
+}
+
+/// out[o, h, w, c] = sum of in[o, i, j, k, l, c] where h = i stride + k dilation, and w likewise of j and l.
+template <class T>
+void overlap_add(const overlap_problem& p, const T* in, T* out, bool = false) {
+  const auto& [a, b] = p.windows;
+  std::fill_n(out, p.outer * a.extent * b.extent * p.inner, T(0));
+  for (std::int64_t n = 0; n < p.size(); ++n) {
+    std::int64_t rest = n;
+    const auto next = [&](std::int64_t extent) { return std::exchange(rest, rest / extent) % extent; };
+    const std::int64_t c = next(p.inner), l = next(b.size), k = next(a.size), j = next(b.count), i = next(a.count);
+    T& sum =
+        out[((rest * a.extent + i * a.stride + k * a.dilation) * b.extent + j * b.stride + l * b.dilation) * p.inner +
+            c];
+    sum = combine(reduce_kind::sum, sum, in[n]);
   }
 }
 

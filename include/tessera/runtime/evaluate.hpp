@@ -35,10 +35,10 @@ inline executor::step_function any_function(graph::step_kind kind, dtype type) {
   const auto pick = [&]<class T>(T) {
     return function_of_kind<T, step_kind::fused, step_kind::dot, step_kind::reduce, step_kind::softmax,
                             step_kind::log_softmax, step_kind::softmax_grad, step_kind::log_softmax_grad,
-                            step_kind::update_slice, step_kind::dynamic_slice, step_kind::dynamic_update,
-                            step_kind::gather, step_kind::scatter, step_kind::check_range, step_kind::copy_out,
-                            step_kind::all_reduce, step_kind::all_gather, step_kind::reduce_scatter,
-                            step_kind::all_to_all, step_kind::collective_permute>(kind);
+                            step_kind::update_slice, step_kind::overlap_add, step_kind::dynamic_slice,
+                            step_kind::dynamic_update, step_kind::gather, step_kind::scatter, step_kind::check_range,
+                            step_kind::copy_out, step_kind::all_reduce, step_kind::all_gather,
+                            step_kind::reduce_scatter, step_kind::all_to_all, step_kind::collective_permute>(kind);
   };
   switch (type) {
     case dtype::f32: return pick(float{});

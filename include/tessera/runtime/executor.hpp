@@ -13,6 +13,7 @@
 #include <tessera/kernels/move.hpp>
 #include <tessera/kernels/naive.hpp>
 #include <tessera/kernels/naive_fused.hpp>
+#include <tessera/kernels/overlap_add.hpp>
 #include <tessera/kernels/parallel.hpp>
 #include <tessera/kernels/reduce.hpp>
 #include <tessera/kernels/softmax.hpp>
@@ -85,6 +86,7 @@ class basic_executor {
     else if constexpr (Kind == step_kind::reduce) return &basic_executor::template run_reduce<T>;
     else if constexpr (Kind == step_kind::check_range) return &basic_executor::template run_check<T>;
     else if constexpr (Kind == step_kind::update_slice) return &basic_executor::template run_update_slice<T>;
+    else if constexpr (Kind == step_kind::overlap_add) return &basic_executor::template run_overlap_add<T>;
     else if constexpr (Kind == step_kind::dynamic_slice) return &basic_executor::template run_dynamic_slice<T>;
     else if constexpr (Kind == step_kind::dynamic_update) return &basic_executor::template run_dynamic_update_slice<T>;
     else if constexpr (Kind == step_kind::gather) return &basic_executor::template run_gather<T>;
@@ -413,6 +415,21 @@ class basic_executor {
       T* target = s.sources > 1 ? based_result<T>(s, d) : reinterpret_cast<T*>(block(piece + 1, d));
       kernels::move(reinterpret_cast<const T*>(block(piece, d)) + first_element(from, d), target + to.offset, p,
                     size > small);
+    });
+  }
+
+  template <class T>
+  void run_overlap_add(const graph::step& s) {
+    const auto low = [&](int i) { return s.sizes[i] & 0xffffffff; };
+    const auto high = [&](int i) { return s.sizes[i] >> 32; };
+    const kernels::overlap_problem p{
+        s.sizes[0],
+        s.sizes[3],
+        {{s.sizes[1], low(4), high(4), low(6), high(6)}, {s.sizes[2], low(5), high(5), low(7), high(7)}}};
+    const bool big = p.size() > small;
+    for_each_shard(s, shards_of(s) * p.size() > small, [&](std::int64_t d) {
+      kernels::overlap_add(p, reinterpret_cast<const T*>(block(s.first, d)),
+                           reinterpret_cast<T*>(block(s.first + 1, d)), big);
     });
   }
 

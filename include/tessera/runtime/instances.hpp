@@ -14,6 +14,7 @@
   TESSERA_INSTANCE void executor::run_reduce<T>(const graph::step&);               \
   TESSERA_INSTANCE void executor::run_collective<T>(const graph::step&);           \
   TESSERA_INSTANCE void executor::run_update_slice<T>(const graph::step&);         \
+  TESSERA_INSTANCE void executor::run_overlap_add<T>(const graph::step&);          \
   TESSERA_INSTANCE void executor::run_dynamic_slice<T>(const graph::step&);        \
   TESSERA_INSTANCE void executor::run_dynamic_update_slice<T>(const graph::step&); \
   TESSERA_INSTANCE void executor::run_gather<T>(const graph::step&);               \

@@ -4,6 +4,7 @@
 
 #include <tessera/graph/gather.hpp>
 #include <tessera/graph/layout.hpp>
+#include <tessera/graph/windows.hpp>
 
 namespace tessera::transform {
 
@@ -125,6 +126,8 @@ constexpr cotangents layout_cotangents(graph::graph& g, int id, value ct) {
     case op::slice: return slice_cotangents(n, type(0), ct);
     case op::dynamic_slice: return dynamic_slice_cotangents(n, type(0), operand(1), ct);
     case op::dynamic_update: return dynamic_update_cotangents(n, type(1), operand(2), ct);
+    case op::windows: return {{graph::overlap_add(ct, type(0), graph::windowing_of(n, n.type))}};
+    case op::overlap_add: return {{graph::windows(ct, graph::windowing_of(n, type(0)))}};
     case op::gather: return gather_cotangents(n, type(0), operand(1), ct);
     case op::scatter: return scatter_cotangents(n, operand(0), operand(1), operand(2), value{&g, id}, ct);
     case op::update_slice: return update_slice_cotangents(n, type(1), ct);

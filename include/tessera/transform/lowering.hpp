@@ -308,6 +308,30 @@ struct lowering {
     out.steps.push_back(s);
   }
 
+  /// Sizes: outer, extents along two windowed dimensions (the first is 1 if there is one), inner; then for either of them
+  /// how many windows and their extent, and how far apart windows and their elements are, in halves of a number.
+  constexpr void overlap_add_step(int id) {
+    graph::step s = plain_step(graph::step_kind::overlap_add, id);
+    const aval& from = n_type(id, 0);
+    const aval& type = g.type(id);
+    const graph::windowing how = graph::windowing_of(g.at(id), from);
+    const auto both = [](std::int64_t a, std::int64_t b) { return a | b << 32; };
+    const int last = how.of[how.count - 1].dim;
+    const int first = how.of[0].dim;
+    s.sizes[0] = s.sizes[1] = s.sizes[3] = 1;
+    for (int d = 0; d < first; ++d) s.sizes[0] *= type.dims[d].extent;
+    for (int d = last + 1; d < type.rank; ++d) s.sizes[3] *= type.dims[d].extent;
+    s.sizes[4] = s.sizes[6] = both(1, 1);
+    for (int w = 0; w < how.count; ++w) {
+      const int at = 2 - how.count + w;
+      s.sizes[1 + at] = type.dims[how.of[w].dim].extent;
+      s.sizes[4 + at] = both(from.dims[how.of[w].dim].extent, how.of[w].extent);
+      s.sizes[6 + at] = both(how.of[w].stride, how.of[w].dilation);
+    }
+    s.flops = from.size();
+    add_step(s);
+  }
+
   constexpr void gather_step(int id, graph::step_kind kind) {
     graph::step s = plain_step(kind, id);
     const graph::node& n = g.at(id);
@@ -419,6 +443,7 @@ struct lowering {
       case op::log_softmax: return rows_step(id, graph::step_kind::log_softmax, 4);
       case op::softmax_grad: return rows_step(id, graph::step_kind::softmax_grad, 4);
       case op::log_softmax_grad: return rows_step(id, graph::step_kind::log_softmax_grad, 3);
+      case op::overlap_add: return overlap_add_step(id);
       case op::dynamic_slice: return dynamic_step(id, graph::step_kind::dynamic_slice, n_type(id, 0), g.type(id));
       case op::dynamic_update: return dynamic_step(id, graph::step_kind::dynamic_update, g.type(id), n_type(id, 1));
       case op::gather: return gather_step(id, graph::step_kind::gather);

@@ -79,6 +79,7 @@ struct materialiser {
       }
       case op::slice: return !counts_positions(result, operand) || steps_evenly(n);
       case op::local_slice: return result.at(operand).code == op::iota;
+      case op::windows: return !counts_positions(result, operand);
       case op::update_slice: return k == 0 ? result.at(operand).code == op::empty : !counts_positions(result, operand);
       default: return is(n.code, graph::op_kind::elementwise);
     }

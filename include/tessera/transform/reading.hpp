@@ -5,6 +5,7 @@
 #include <tessera/graph/graph.hpp>
 #include <tessera/graph/layout.hpp>
 #include <tessera/graph/program.hpp>
+#include <tessera/graph/windows.hpp>
 
 namespace tessera::transform {
 
@@ -12,14 +13,16 @@ using graph::op;
 
 /// Whether the node only says how another one is read. Transposes and local slices are read by their own copy alone.
 constexpr bool is_way_of_reading(op code) {
-  return code == op::broadcast || code == op::transpose || code == op::local_slice || code == op::slice;
+  return code == op::broadcast || code == op::transpose || code == op::local_slice || code == op::slice ||
+         code == op::windows;
 }
 
 /// Whether no memory holds `id`: a rule for elements, or a way of reading, views of either included.
 constexpr bool is_unstored(const graph::graph& g, int id) {
   for (;; id = g.at(id).operands[0]) {
     const op code = g.at(id).code;
-    if (code == op::constant || code == op::iota || code == op::broadcast || code == op::slice || code == op::empty)
+    if (code == op::constant || code == op::iota || code == op::broadcast || code == op::slice || code == op::windows ||
+        code == op::empty)
       return true;
     if (code != op::reshape && code != op::local_slice) return false;
   }
@@ -99,6 +102,19 @@ struct reading {
       if (place[d] >= 0) step[d] *= taken.of[place[d]].stride;
   }
 
+  /// Positions of a window and within it add up to one of the array.
+  constexpr void through_windows(const graph::node& n, const aval& operand) {
+    const graph::window_dims dims(n, operand.rank);
+    std::int64_t old_base[max_rank]{};
+    for (int j = 0; j < max_rank; ++j) old_base[j] = base[j], base[j] = 0;
+    for (int j = 0; j < n.type.rank; ++j) base[dims.of_operand[j]] += dims.step[j] * old_base[j];
+    for (int d = 0; d < rank; ++d) {
+      if (place[d] < 0) continue;
+      step[d] *= dims.step[place[d]];
+      place[d] = dims.of_operand[place[d]];
+    }
+  }
+
   constexpr void through_local_slice(const graph::node& n) {
     slice_axes = static_cast<axis_list>(n.attribute[0]);
     slice_dim = static_cast<int>(n.attribute[1]);
@@ -125,6 +141,7 @@ constexpr int read_through(const graph::graph& g, int id, reading& how) {
       case op::broadcast: how.through_broadcast(n, g.type(n.operands[0])); break;
       case op::transpose: how.through_transpose(n); break;
       case op::slice: how.through_slice(n); break;
+      case op::windows: how.through_windows(n, g.type(n.operands[0])); break;
       case op::local_slice: how.through_local_slice(n); break;
       case op::reshape:
         if (!is_unstored(g, n.operands[0])) return id;

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions and pooling over one or two spatial dimensions between batch and channels.
+#pragma once
+
+#include <tessera/graph/layout.hpp>
+#include <tessera/graph/windows.hpp>
+#include <tessera/ops/options.hpp>
+
+#include <limits>
+
+namespace tessera {
+
+/// An argument of conv and pools: with `same` the array is padded so that there is a window for every stride elements
+/// (with one more behind than before if the number is odd), with `valid` windows stay inside.
+enum class window_padding : std::uint8_t { valid, same };
+template <window_padding Padding>
+struct window_padding_t {};
+inline constexpr window_padding_t<window_padding::same> same{};
+inline constexpr window_padding_t<window_padding::valid> valid{};
+
+/// How far it is from window to window, and from element to element within one: a number a spatial dimension.
+template <std::int64_t... Sizes>
+struct strides_t {};
+template <std::int64_t... Sizes>
+inline constexpr strides_t<Sizes...> strides{};
+template <std::int64_t... Sizes>
+struct dilation_t {};
+template <std::int64_t... Sizes>
+inline constexpr dilation_t<Sizes...> dilation{};
+
+namespace ops {
+
+/// What options of a convolution say; numbers that are not given are 1.
+struct window_options {
+  window_padding padding = window_padding::valid;
+  std::int64_t strides[2] = {1, 1};
+  std::int64_t dilation[2] = {1, 1};
+  int given[2] = {0, 0};  ///< how many of each
+};
+
+template <class T>
+inline constexpr bool is_window_option = is_out_sharding<T>;
+template <window_padding Padding>
+inline constexpr bool is_window_option<window_padding_t<Padding>> = true;
+template <std::int64_t... Sizes>
+inline constexpr bool is_window_option<strides_t<Sizes...>> = true;
+template <std::int64_t... Sizes>
+inline constexpr bool is_window_option<dilation_t<Sizes...>> = true;
+
+constexpr void read_window_option(window_options&, const auto&) {}
+template <window_padding Padding>
+constexpr void read_window_option(window_options& options, const window_padding_t<Padding>&) {
+  options.padding = Padding;
+}
+template <std::int64_t... Sizes>
+constexpr void read_sizes(std::int64_t (&to)[2], int& given) {
+  const auto add = [&](std::int64_t size) {
+    if (given < 2) to[given] = size;
+    ++given;
+  };
+  (add(Sizes), ...);
+}
+template <std::int64_t... Sizes>
+constexpr void read_window_option(window_options& options, const strides_t<Sizes...>&) {
+  read_sizes<Sizes...>(options.strides, options.given[0]);
+}
+template <std::int64_t... Sizes>
+constexpr void read_window_option(window_options& options, const dilation_t<Sizes...>&) {
+  read_sizes<Sizes...>(options.dilation, options.given[1]);
+}
+
+template <class... Options>
+constexpr window_options window_options_of(window_padding padding) {
+  window_options options{padding};
+  (read_window_option(options, Options{}), ...);
+  return options;
+}
+
+/// Windows of these extents over the spatial dimensions of `x`, what is padded, and the extents that result.
+struct window_plan {
+  graph::windowing how{};
+  sharding::paddings padded{};
+  aval result{};  ///< of x's rank; spatial dimensions keep their cuts
+  message failure = message::none;
+  int dimension = -1;
+
+  constexpr bool pads() const {
+    for (int d = 0; d < result.rank; ++d)
+      if (!padded.of[d].nothing()) return true;
+    return false;
+  }
+};
+
+constexpr window_plan plan_windows(const aval& x, std::span<const std::int64_t> extents,
+                                   const window_options& options) {
+  window_plan plan{{}, {}, x};
+  const int spatial = x.rank - 2;
+  if (spatial < 1 || spatial > 2) return {{}, {}, x, message::conv_rank};
+  for (int given : options.given)
+    if (given != 0 && given != spatial) return {{}, {}, x, message::conv_options};
+  if (static_cast<int>(extents.size()) != spatial) return {{}, {}, x, message::conv_options};
+  plan.how.count = spatial;
+  for (int i = 0; i < spatial; ++i) {
+    graph::window& w = plan.how.of[i];
+    w = {i + 1, extents[static_cast<std::size_t>(i)], options.strides[i], options.dilation[i]};
+    if (w.extent < 1 || w.stride < 1 || w.dilation < 1) return {{}, {}, x, message::conv_options, i + 1};
+    const std::int64_t whole = x.dims[i + 1].extent;
+    std::int64_t count = w.count(whole);
+    if (options.padding == window_padding::same) {
+      count = (whole + w.stride - 1) / w.stride;
+      const std::int64_t needed = (count - 1) * w.stride + w.span() - whole;
+      if (needed > 0) plan.padded.of[i + 1] = {needed / 2, needed - needed / 2};
+    }
+    if (count < 1) return {{}, {}, x, message::conv_window, i + 1};
+    plan.result.dims[i + 1].extent = count;
+  }
+  return plan;
+}
+
+/// Whether dimension `d`, cut as it is, has every window within one block.
+constexpr bool windows_stay_in_blocks(const aval& x, const window_plan& plan, int d, const mesh_value& mesh) {
+  const graph::window& w = plan.how.of[d - 1];
+  const std::int64_t devices = devices_along(x.dims[d].axes, mesh);
+  return plan.padded.of[d].nothing() && w.span() <= w.stride && devices > 0 && x.dims[d].extent % devices == 0 &&
+         x.dims[d].extent / devices % w.stride == 0;
+}
+
+/// `x` cut as `like` along batch and spatial dimensions, those uncut where a window reaches over the end of a block.
+constexpr aval under_windows(aval x, const window_plan& plan, const aval& like, const mesh_value& mesh) {
+  x.dims[0].axes = like.dims[0].axes;
+  for (int d = 1; d + 1 < x.rank; ++d) {
+    x.dims[d].axes = like.dims[d].axes;
+    if (!windows_stay_in_blocks(x, plan, d, mesh)) x.dims[d].axes = 0;
+  }
+  return x;
+}
+
+/// The windows of `x`, padded with `fill`: batch, windows, positions within, channels.
+constexpr graph::value write_windows(graph::value x, double fill, const window_plan& plan) {
+  return graph::windows(plan.pads() ? graph::pad(x, graph::number_like(x, fill), plan.padded) : x, plan.how);
+}
+
+template <class... Options>
+inline constexpr auto conv_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+  const aval& taps = x[1];
+  if (x[0].type != taps.type || taps.type == dtype::bool_) return refuse(message::conv_dtype);
+  if (x[0].rank < 3 || x[0].rank > 4) return refuse(message::conv_rank);
+  if (taps.rank != x[0].rank) return refuse(message::conv_kernel);
+  const int channels = x[0].rank - 1;
+  if (taps.dims[channels - 1].extent != x[0].dims[channels].extent) return refuse(message::conv_kernel, channels);
+  std::int64_t extents[2] = {taps.dims[0].extent, taps.dims[1].extent};
+  const window_plan plan = plan_windows(x[0], std::span(extents).first(static_cast<std::size_t>(channels - 1)),
+                                        window_options_of<Options...>(window_padding::same));
+  if (plan.failure != message::none) return refuse(plan.failure, plan.dimension);
+  aval result = plan.result;
+  result.dims[channels] = {taps.dims[channels].extent, 0};
+  using spec = typename spec_among<Options...>::type;
+  const chosen_spec<spec> chosen(mesh);
+  if (chosen.get() != nullptr) {
+    for (int d = 0; d < result.rank; ++d) result.dims[d].axes = 0;
+    return with_spec(result, *chosen.get(), mesh);
+  }
+  if (taps.cut() != 0 || x[0].dims[channels].axes != 0) return refuse(message::conv_sharding);
+  const ruling checked = check_cuts(result, mesh);
+  return checked.ok() ? ruling{result} : checked;
+};
+
+/// One matrix product over all windows. Channels that both operands have cut alike stay cut, if the result leaves their
+/// axes free: the sum over them is pending then.
+template <class... Options>
+inline constexpr auto write_conv = [](const std::array<graph::value, 2>& x, const aval& type) {
+  const int channels = type.rank - 1;
+  const int spatial = channels - 1;
+  aval taps = x[1].type();
+  const axis_list both = taps.dims[spatial].axes;
+  const bool summed = x[0].type().dims[channels].axes == both && (set_of(both) & type.cut()) == 0;
+  const std::int64_t extents[2] = {taps.dims[0].extent, taps.dims[1].extent};
+  const window_plan plan = plan_windows(x[0].type(), std::span(extents).first(static_cast<std::size_t>(spatial)),
+                                        window_options_of<Options...>(window_padding::same));
+  aval input = under_windows(x[0].type(), plan, type, x[0].mesh());
+  for (int d = 0; d < taps.rank; ++d) taps.dims[d].axes = 0;
+  input.dims[channels].axes = taps.dims[spatial].axes = summed ? both : 0;
+  taps.dims[channels].axes = type.dims[channels].axes;
+  sharding::dot_dims dims;
+  for (int i = 0; i <= spatial; ++i) {
+    dims.lhs_contracting = sharding::dim_append(dims.lhs_contracting, spatial + 1 + i);
+    dims.rhs_contracting = sharding::dim_append(dims.rhs_contracting, i);
+  }
+  aval natural = type;
+  for (int d = 1; d < channels; ++d) natural.dims[d].axes = input.dims[d].axes;
+  const graph::value patches = write_windows(graph::reshard(x[0], input), 0, plan);
+  return graph::reshard(graph::dot(patches, graph::reshard(x[1], taps), dims, natural), type);
+};
+
+template <class... Options>
+constexpr window_plan plan_pool(const aval& x, std::span<const std::int64_t> window) {
+  return plan_windows(x, window, window_options_of<Options...>(window_padding::valid));
+}
+
+template <bool Mean, class Window, class... Options>
+inline constexpr auto pool_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+  if (x[0].type == dtype::bool_ || (Mean && !is_floating(x[0].type))) return refuse(message::pool_dtype);
+  const window_plan plan = plan_pool<Options...>(x[0], Window::extents);
+  if (plan.failure != message::none) return refuse(plan.failure, plan.dimension);
+  using spec = typename spec_among<Options...>::type;
+  const chosen_spec<spec> chosen(mesh);
+  if (chosen.get() != nullptr) return with_spec(plan.result, *chosen.get(), mesh);
+  const ruling checked = check_cuts(plan.result, mesh);
+  return checked.ok() ? ruling{plan.result} : checked;
+};
+
+/// The lowest number of a dtype; where it is -infinity, that.
+constexpr double lowest(dtype type) {
+  if (is_floating(type)) return -std::numeric_limits<double>::infinity();
+  return type == dtype::i32 ? static_cast<double>(std::numeric_limits<std::int32_t>::min()) : 0.0;
+}
+
+template <bool Mean, class Window, class... Options>
+inline constexpr auto write_pool = [](const std::array<graph::value, 1>& x, const aval& type) {
+  const window_plan plan = plan_pool<Options...>(x[0].type(), Window::extents);
+  aval input = under_windows(x[0].type(), plan, type, x[0].mesh());
+  input.dims[type.rank - 1].axes = type.dims[type.rank - 1].axes;
+  const graph::value patches = write_windows(graph::reshard(x[0], input), Mean ? 0 : lowest(type.type), plan);
+  sharding::dim_set within = 0;
+  double size = 1;
+  for (int i = 0; i < plan.how.count; ++i) {
+    within |= 1U << (plan.how.count + 1 + i);
+    size *= static_cast<double>(plan.how.of[i].extent);
+  }
+  const graph::value pooled = graph::reduce(Mean ? op::reduce_sum : op::reduce_max, patches, within, false);
+  return graph::reshard(Mean ? pooled / size : pooled, type);
+};
+
+}  // namespace ops
+
+/// What may stand behind the arrays of conv and pools.
+template <class T>
+concept WindowOption = ops::is_window_option<std::remove_cvref_t<T>>;
+
+/// `conv(x, kernel)`, `conv(x, kernel, valid, strides<2, 2>, dilation<1, 1>)`: y[n, i, j, o] = sum over k, l, c of
+/// x[n, i s + k d, j s + l d, c] kernel[k, l, c, o], x padded with zeros (`same`, unless `valid` is given). x is (batch,
+/// height, width, channels), the kernel (height, width, channels, outputs); with one spatial dimension both have one
+/// dimension less. One matrix product over a copy of all windows.
+/// Cuts: batch and spatial dimensions keep those of x; the kernel and the channels are uncut. With `out_sharding<...>` all
+/// may be cut: outputs as asked, channels of both alike end in an all-reduce.
+/// Collectives: an all-gather where a spatial dimension is cut (windows reach into neighbouring blocks), unless no window
+/// reaches over the end of a block. Gradient: a product for the kernel, one for the windows, which are added up where
+/// they overlap. Saved: x and the kernel. Source: jax.lax.conv_general_dilated, flax.nnx.Conv.
+template <ArrayLike X, ArrayLike Kernel, WindowOption... Options>
+constexpr auto conv(const X& x, const Kernel& kernel, Options...) {
+  return ops::apply<"conv", ops::conv_rule<Options...>>(ops::write_conv<Options...>, x, kernel);
+}
+
+/// `max_pool<shape<2, 2>>(x, strides<2, 2>)`: the largest element of each window, channel by channel; windows are 1 apart
+/// unless strides are given, and stay inside unless `same` is. Equal largest elements share the gradient.
+/// Types, cuts and collectives as of conv; channels may be cut. Source: flax.linen.max_pool, avg_pool.
+template <class Window, ArrayLike X, WindowOption... Options>
+constexpr auto max_pool(const X& x, Options...) {
+  return ops::apply<"max_pool", ops::pool_rule<false, Window, Options...>>(ops::write_pool<false, Window, Options...>,
+                                                                           x);
+}
+
+/// The mean of each window; padding counts as zeros.
+template <class Window, ArrayLike X, WindowOption... Options>
+constexpr auto avg_pool(const X& x, Options...) {
+  return ops::apply<"avg_pool", ops::pool_rule<true, Window, Options...>>(ops::write_pool<true, Window, Options...>, x);
+}
+
+}  // namespace tessera
