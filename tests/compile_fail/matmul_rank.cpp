@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tessera: matmul: an operand has fewer than 2 dimensions; reshape it to a matrix
-// note: matmul of float32[64] and float32[64,16]
+// expect: tessera: matmul: an operand has no dimensions; multiply it with * instead
+// note: matmul of float32[] and float32[64,16]
 #include "arrays.hpp"
 #include "cure.hpp"
 
-inline constexpr auto& x = floats<ts::shape<64>>;
-using result = decltype(ts::matmul(CURE((x), (ts::reshape<1, 64>(x))), floats<ts::shape<64, 16>>));
+inline constexpr auto& x = floats<ts::shape<>>;
+inline constexpr auto& w = floats<ts::shape<64, 16>>;
+using result = decltype(CURE((ts::matmul(x, w)), (x * w)));
 static_assert(ts::ArrayLike<result>);

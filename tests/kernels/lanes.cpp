@@ -108,6 +108,96 @@ TEST_CASE("functions of float64 are within four units in the last place but for 
   check_function<op::rsqrt, double>([](long double x) { return 1 / std::sqrt(x); }, 1.5);
 }
 
+TEST_CASE("more functions of float32 are within three units in the last place, special values are C's") {
+  check_function<op::expm1, float>([](long double x) { return std::expm1(x); }, 3.5);
+  check_function<op::exp2, float>([](long double x) { return std::exp2(x); }, 1.75);
+  check_function<op::log2, float>([](long double x) { return std::log2(x); }, 1.75);
+  check_function<op::tan, float>([](long double x) { return std::tan(x); }, 3);
+  check_function<op::asin, float>([](long double x) { return std::asin(x); }, 2.5);
+  check_function<op::acos, float>([](long double x) { return std::acos(x); }, 1.5);
+  check_function<op::atan, float>([](long double x) { return std::atan(x); }, 1.75);
+  check_function<op::sinh, float>([](long double x) { return std::sinh(x); }, 2.25);
+  check_function<op::cosh, float>([](long double x) { return std::cosh(x); }, 2);
+}
+
+TEST_CASE("more functions of float64 are within four units in the last place, special values are C's") {
+  check_function<op::expm1, double>([](long double x) { return std::expm1(x); }, 3.5);
+  check_function<op::exp2, double>([](long double x) { return std::exp2(x); }, 1.5);
+  check_function<op::log2, double>([](long double x) { return std::log2(x); }, 1.5);
+  check_function<op::tan, double>([](long double x) { return std::tan(x); }, 2.5);
+  check_function<op::asin, double>([](long double x) { return std::asin(x); }, 1.5);
+  check_function<op::acos, double>([](long double x) { return std::acos(x); }, 1.5);
+  check_function<op::atan, double>([](long double x) { return std::atan(x); }, 1.75);
+  check_function<op::sinh, double>([](long double x) { return std::sinh(x); }, 1.75);
+  check_function<op::cosh, double>([](long double x) { return std::cosh(x); }, 1.5);
+}
+
+TEMPLATE_TEST_CASE("rounding is C's for every number; halves go to the even one", "", float, double) {
+  check_function<op::floor, TestType>([](long double x) { return std::floor(x); }, 0);
+  check_function<op::ceil, TestType>([](long double x) { return std::ceil(x); }, 0);
+  check_function<op::round, TestType>([](long double x) { return std::nearbyint(x); }, 0);
+  check_function<op::trunc, TestType>([](long double x) { return std::trunc(x); }, 0);
+  CHECK(unary<op::round>(std::vector<TestType>{0.5, 1.5, 2.5, -0.5}) == std::vector<TestType>{0, 2, 2, 0});
+}
+
+TEMPLATE_TEST_CASE("angles have C's special values", "", float, double) {
+  std::vector<TestType> x;
+  std::vector<TestType> y;
+  for (TestType a : kernel_test::special_numbers<TestType>())
+    for (TestType b : kernel_test::special_numbers<TestType>()) x.push_back(a), y.push_back(b);
+  const std::vector<TestType> angles = binary<op::atan2>(x, y);
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    worst =
+        std::max(worst, ulps(angles[i], std::atan2(static_cast<long double>(x[i]), static_cast<long double>(y[i]))));
+  CHECK(worst <= 1.5);
+}
+
+TEMPLATE_TEST_CASE("remainders and quotients of numbers are Python's", "", float, double) {
+  using T = TestType;
+  const T infinity = std::numeric_limits<T>::infinity();
+  const std::vector<T> a{7, -7, 7, -7, 5.5, -5, 5, 0, -0.0, 6, 1};
+  const std::vector<T> b{3, 3, -3, -3, 2, infinity, infinity, 3, 3, -3, 0.1F};
+  const std::vector<T> rest = binary<op::mod>(a, b);
+  const std::vector<T> quotient = binary<op::floor_div>(a, b);
+  CHECK(std::vector<T>(rest.begin(), rest.end() - 1) == std::vector<T>{1, 2, -2, -1, 1.5, infinity, 5, 0, 0, 0});
+  CHECK(std::vector<T>(quotient.begin(), quotient.end() - 1) == std::vector<T>{2, -3, -3, 2, 2, -1, 0, 0, 0, -2});
+  CHECK(std::signbit(rest[9]));
+  CHECK(quotient[10] == 9);  // 1 / 0.1F is 9.99999985, and rounds to 10
+  const std::vector<T> undefined{1, -1, 0, infinity, std::numeric_limits<T>::quiet_NaN()};
+  for (T r : binary<op::mod>(undefined, std::vector<T>{0, 0, 0, 2, 1})) CHECK(std::isnan(r));
+  const std::vector<T> divided = binary<op::floor_div>(undefined, std::vector<T>{0, 0, 0, 2, 1});
+  CHECK(divided[0] == infinity);
+  CHECK(divided[1] == -infinity);
+  for (std::size_t i = 2; i < 5; ++i) CHECK(std::isnan(divided[i]));
+}
+
+TEST_CASE("remainders and quotients of integers round down, divide by zero to zero and wrap around") {
+  const std::int32_t least = std::numeric_limits<std::int32_t>::min();
+  const std::vector<std::int32_t> a{7, -7, 7, -7, 5, least, least, 0};
+  const std::vector<std::int32_t> b{3, 3, -3, -3, 0, -1, 0, -2};
+  CHECK(binary<op::mod>(a, b) == std::vector<std::int32_t>{1, 2, -2, -1, 0, 0, 0, 0});
+  CHECK(binary<op::floor_div>(a, b) == std::vector<std::int32_t>{2, -3, -3, 2, 0, least, 0, 0});
+  const std::vector<std::uint32_t> u{4000000000U, 7, 7};
+  const std::vector<std::uint32_t> v{3, 0, 4000000000U};
+  CHECK(binary<op::mod>(u, v) == std::vector<std::uint32_t>{1, 0, 7});
+  CHECK(binary<op::floor_div>(u, v) == std::vector<std::uint32_t>{1333333333U, 0, 0});
+}
+
+TEST_CASE("bits of integers combine and shift; shifts by too much leave the sign alone") {
+  const std::vector<std::int32_t> a{12, -12, 1, -1, 1, -5, -5};
+  const std::vector<std::int32_t> b{10, 3, 31, 31, 32, 32, -1};
+  CHECK(binary<op::bit_and>(a, b) == std::vector<std::int32_t>{8, 0, 1, 31, 0, 32, -5});
+  CHECK(binary<op::bit_or>(a, b) == std::vector<std::int32_t>{14, -9, 31, -1, 33, -5, -1});
+  CHECK(binary<op::bit_xor>(a, b) == std::vector<std::int32_t>{6, -9, 30, -32, 33, -37, 4});
+  CHECK(unary<op::bit_not>(a) == std::vector<std::int32_t>{-13, 11, -2, 0, -2, 4, 4});
+  const std::int32_t least = std::numeric_limits<std::int32_t>::min();
+  CHECK(binary<op::shift_left>(a, b) == std::vector<std::int32_t>{12288, -96, least, least, 0, 0, 0});
+  CHECK(binary<op::shift_right>(a, b) == std::vector<std::int32_t>{0, -2, 0, -1, 0, -1, -1});
+  const std::vector<std::uint32_t> u{0x80000001U, 0x80000001U, 0x80000001U};
+  CHECK(binary<op::shift_right>(u, {31, 1, 32}) == std::vector<std::uint32_t>{1, 0x40000000U, 0});
+}
+
 TEMPLATE_TEST_CASE("powers have C's special values and an error of about |y log x| units", "", float, double) {
   using T = TestType;
   const T inf = std::numeric_limits<T>::infinity();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tessera/ops/activations.hpp>
 #include <tessera/ops/elementwise.hpp>
 
 #include "ops/support.hpp"

@@ -30,6 +30,6 @@ TEST_CASE("Without it the product has no type, and says why") {
   STATIC_REQUIRE(fault<rule, decltype(left_by_column), tall> == message::matmul_contracting_one);
   STATIC_REQUIRE(fault<rule, decltype(by_x), row_cut> == message::matmul_contracting_one);
   STATIC_REQUIRE(fault<rule, decltype(doubles), tall> == message::matmul_dtype);
-  STATIC_REQUIRE(fault<rule, decltype(row), tall> == message::matmul_rank);
+  STATIC_REQUIRE(fault<rule, decltype(scalar), tall> == message::matmul_rank);
   STATIC_REQUIRE(fault<ts::ops::matmul_rule<P<"q">>, decltype(by_x), tall> == message::spec_unknown_axis);
 }

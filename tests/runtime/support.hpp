@@ -116,11 +116,14 @@ inline op_case unary_case(op code, double low = 0.5, double high = 2) {
 /// Unary operations on a matrix, away from where they have a corner.
 inline std::vector<op_case> unary_cases(std::int64_t u) {
   std::vector<op_case> cases;
-  for (op code : {op::neg, op::abs, op::sign, op::square, op::sqrt, op::rsqrt, op::exp, op::log, op::log1p, op::tanh,
-                  op::logistic, op::sin, op::cos, op::erf, op::relu, op::copy, op::stop_gradient})
+  for (op code : {op::neg,           op::abs,   op::sign,     op::square, op::sqrt, op::rsqrt, op::exp,  op::log,
+                  op::log1p,         op::tanh,  op::logistic, op::sin,    op::cos,  op::erf,   op::relu, op::copy,
+                  op::stop_gradient, op::expm1, op::exp2,     op::log2,   op::atan, op::sinh,  op::cosh})
     cases.push_back(unary_case(code));
-  for (op code :
-       {op::neg, op::abs, op::sign, op::square, op::exp, op::tanh, op::logistic, op::sin, op::cos, op::erf, op::relu})
+  for (op code : {op::tan, op::asin, op::acos}) cases.push_back(unary_case(code, -0.75, 0.75));
+  for (op code : {op::floor, op::ceil, op::round, op::trunc}) cases.push_back(unary_case(code, 1.1, 1.4));
+  for (op code : {op::neg, op::abs, op::sign, op::square, op::exp, op::tanh, op::logistic, op::sin, op::cos, op::erf,
+                  op::relu, op::expm1, op::exp2, op::atan, op::sinh, op::cosh})
     cases.push_back(unary_case(code, -2, -0.25));
   for (op_case& c : cases) c.inputs[0].extents = {u, 2 * u};
   return cases;
@@ -134,7 +137,7 @@ inline std::vector<op_case> binary_cases(std::int64_t u) {
       {{2 * u}, {u, 2 * u}},    {{u, u, 2 * u}, {u, 1}}, {{}, {}},
       {{1, 1}, {u, 2 * u}}};
   std::vector<op_case> cases;
-  for (op code : {op::add, op::sub, op::mul, op::div, op::max, op::min, op::pow})
+  for (op code : {op::add, op::sub, op::mul, op::div, op::max, op::min, op::pow, op::atan2})
     for (const auto& [a, b] : patterns) {
       const std::string name =
           std::string(about(code).name) + " of ranks " + std::to_string(a.size()) + " and " + std::to_string(b.size());
@@ -142,6 +145,10 @@ inline std::vector<op_case> binary_cases(std::int64_t u) {
                          return graph::binary(code, x[0], x[1]);
                        }});
     }
+  for (op code : {op::mod, op::floor_div})
+    cases.push_back({std::string(about(code).name),
+                     {{{u, 2 * u}, 4.4, 5.6}, {{u, 1}, 2, 2.1}},
+                     [code](std::span<const value> x, const spec_value*) { return graph::binary(code, x[0], x[1]); }});
   for (op code : {op::eq, op::ne, op::lt, op::le, op::gt, op::ge}) {
     cases.push_back({std::string(about(code).name),
                      {{{u, 2 * u}, 0, 3, true}, {{u, 1}, 0, 3, true}, {{u, 2 * u}}},

@@ -53,9 +53,10 @@
   X(elementwise_needs_float, "tessera: elementwise: the operand is not floating-point; convert it with astype<f32>")   \
   X(elementwise_needs_number, "tessera: elementwise: the operand is bool; convert it with astype<...>")                \
   X(elementwise_needs_bool, "tessera: elementwise: the operand is not bool; compare it with something first")          \
+  X(elementwise_needs_integer, "tessera: elementwise: the operand is no integer; convert it with astype<i32>")         \
   X(matmul_dtype, "tessera: matmul: operands have different dtypes; convert one with astype<...>")                     \
   X(matmul_bool, "tessera: matmul: operands are bool; convert them with astype<f32>")                                  \
-  X(matmul_rank, "tessera: matmul: an operand has fewer than 2 dimensions; reshape it to a matrix")                    \
+  X(matmul_rank, "tessera: matmul: an operand has no dimensions; multiply it with * instead")                          \
   X(matmul_extent, "tessera: matmul: contracting extents differ; transpose or reshape one operand")                    \
   X(matmul_batch_extent, "tessera: matmul: batch extents differ; broadcast_to one operand")                            \
   X(matmul_batch_sharding, "tessera: matmul: batch dimensions are sharded differently; reshard one operand")           \
@@ -77,6 +78,14 @@
   X(reduce_unreduced_kind,                                                                                             \
     "tessera: reduce: the unreduced axes are of another kind than the reduction; reduce the operand first or "         \
     "write the matching unreduced<...>")                                                                               \
+  X(dot_general_dims,                                                                                                  \
+    "tessera: dot_general: a dimension is not there, named twice or without partner; name each once, in pairs")        \
+  X(einsum_text, "tessera: einsum: subscripts are letters, commas and one ->; write them as in \"ab,bc->ac\"")         \
+  X(einsum_repeated, "tessera: einsum: a letter stands twice in one operand or in the result; use another letter")     \
+  X(einsum_unknown, "tessera: einsum: the result has a letter that no operand has; drop it and broadcast_to")          \
+  X(einsum_operands, "tessera: einsum: operands and subscripts are not as many; write one group of letters each")      \
+  X(einsum_rank, "tessera: einsum: an operand has not as many dimensions as letters; write one letter a dimension")    \
+  X(einsum_extent, "tessera: einsum: a letter stands for two extents; transpose or reshape one operand")               \
   X(reduce_axis, "tessera: reduce: there is no such dimension; count from 0, or from -1 backwards")                    \
   X(reduce_axis_twice, "tessera: reduce: a dimension is named twice; name it once")                                    \
   X(reduce_empty, "tessera: reduce: a mean or maximum over no elements has no value; use sum or a non-empty shape")    \

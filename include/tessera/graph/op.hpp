@@ -44,6 +44,20 @@ enum class op_kind : std::uint8_t {
   X(cos, elementwise, 1, true)            \
   X(erf, elementwise, 1, true)            \
   X(relu, elementwise, 1, false)          \
+  X(expm1, elementwise, 1, true)          \
+  X(exp2, elementwise, 1, true)           \
+  X(log2, elementwise, 1, true)           \
+  X(tan, elementwise, 1, true)            \
+  X(asin, elementwise, 1, true)           \
+  X(acos, elementwise, 1, true)           \
+  X(atan, elementwise, 1, true)           \
+  X(sinh, elementwise, 1, true)           \
+  X(cosh, elementwise, 1, true)           \
+  X(floor, elementwise, 1, false)         \
+  X(ceil, elementwise, 1, false)          \
+  X(round, elementwise, 1, false)         \
+  X(trunc, elementwise, 1, false)         \
+  X(bit_not, elementwise, 1, false)       \
   X(logical_not, elementwise, 1, false)   \
   X(convert, elementwise, 1, false)       \
   X(copy, elementwise, 1, false)          \
@@ -56,6 +70,14 @@ enum class op_kind : std::uint8_t {
   X(max, elementwise, 2, false)           \
   X(min, elementwise, 2, false)           \
   X(pow, elementwise, 2, true)            \
+  X(atan2, elementwise, 2, true)          \
+  X(mod, elementwise, 2, false)           \
+  X(floor_div, elementwise, 2, false)     \
+  X(bit_and, elementwise, 2, false)       \
+  X(bit_or, elementwise, 2, false)        \
+  X(bit_xor, elementwise, 2, false)       \
+  X(shift_left, elementwise, 2, false)    \
+  X(shift_right, elementwise, 2, false)   \
   X(eq, elementwise, 2, false)            \
   X(ne, elementwise, 2, false)            \
   X(lt, elementwise, 2, false)            \

@@ -5,6 +5,7 @@
 #include <tessera/core/dtype.hpp>
 #include <tessera/graph/op.hpp>
 #include <tessera/kernels/arch/xsimd.hpp>
+#include <tessera/kernels/functions.hpp>
 
 #include <bit>
 #include <cmath>
@@ -146,7 +147,26 @@ struct vector_lanes {
     else if constexpr (Code == op::sin) return xsimd::sin(x);
     else if constexpr (Code == op::cos) return xsimd::cos(x);
     else if constexpr (Code == op::erf) return error_function<D>(x);
-    else return logistic<D>(x);
+    else if constexpr (Code == op::logistic) return logistic<D>(x);
+    else if constexpr (Code == op::bit_not) return batch(~x);
+    else return function_of<Code, D>(x);
+  }
+
+  template <op Code, dtype D>
+  static vector<D> function_of(const vector<D>& x) {
+    if constexpr (Code == op::expm1) return functions::expm1(x, exponential<D>(x));
+    else if constexpr (Code == op::exp2) return functions::exp2(x);
+    else if constexpr (Code == op::log2) return functions::log2(x);
+    else if constexpr (Code == op::tan) return xsimd::tan(x);
+    else if constexpr (Code == op::asin) return xsimd::asin(x);
+    else if constexpr (Code == op::acos) return xsimd::acos(x);
+    else if constexpr (Code == op::atan) return xsimd::atan(x);
+    else if constexpr (Code == op::sinh) return xsimd::sinh(x);
+    else if constexpr (Code == op::cosh) return xsimd::cosh(x);
+    else if constexpr (Code == op::floor) return xsimd::floor(x);
+    else if constexpr (Code == op::ceil) return xsimd::ceil(x);
+    else if constexpr (Code == op::round) return xsimd::nearbyint(x);
+    else return xsimd::trunc(x);
   }
 
   /// -x; xsimd's own subtracts from 0, which makes 0 of 0 instead of -0.
@@ -241,6 +261,12 @@ struct vector_lanes {
     else if constexpr (Code == op::pow) return power<D>(a, b);
     else if constexpr (Code == op::max) return extremum<D>(a > b, a, b);
     else if constexpr (Code == op::min) return extremum<D>(a < b, a, b);
+    else if constexpr (Code == op::bit_and) return batch(a & b);
+    else if constexpr (Code == op::bit_or) return batch(a | b);
+    else if constexpr (Code == op::bit_xor) return batch(a ^ b);
+    else if constexpr (Code == op::atan2 || Code == op::mod || Code == op::floor_div || Code == op::shift_left ||
+                       Code == op::shift_right)
+      return functions::lane_by_lane<Code>(a, b);
     else if constexpr (Code == op::logical_and) return vector<bool_>(a && b);
     else if constexpr (Code == op::logical_or) return vector<bool_>(a || b);
     else if constexpr (D == bool_)

@@ -72,6 +72,20 @@ inline double unary(graph::op code, double x) {
     case op::erf: return std::erf(x);
     case op::relu: return x <= 0 ? 0 : x;
     case op::logical_not: return x == 0 ? 1 : 0;
+    case op::expm1: return std::expm1(x);
+    case op::exp2: return std::exp2(x);
+    case op::log2: return std::log2(x);
+    case op::tan: return std::tan(x);
+    case op::asin: return std::asin(x);
+    case op::acos: return std::acos(x);
+    case op::atan: return std::atan(x);
+    case op::sinh: return std::sinh(x);
+    case op::cosh: return std::cosh(x);
+    case op::floor: return std::floor(x);
+    case op::ceil: return std::ceil(x);
+    case op::round: return std::nearbyint(x);
+    case op::trunc: return std::trunc(x);
+    case op::bit_not: return static_cast<double>(~static_cast<std::int64_t>(x));
     default: return x;
   }
 }
@@ -84,6 +98,9 @@ inline double binary(graph::op code, double a, double b) {
     case op::mul: return a * b;
     case op::div: return a / b;
     case op::pow: return std::pow(a, b);
+    case op::atan2: return std::atan2(a, b);
+    case op::mod: return a - b * std::floor(a / b);
+    case op::floor_div: return std::floor(a / b);
     case op::max: return a > b || a != a ? a : b;
     case op::min: return a < b || a != a ? a : b;
     case op::eq: return a == b;
@@ -104,6 +121,34 @@ inline double product(double a, double b, dtype d) {
                        static_cast<std::uint64_t>(static_cast<std::int64_t>(b));
   return d == dtype::u32 ? static_cast<double>(static_cast<std::uint32_t>(wrapped))
                          : static_cast<double>(static_cast<std::int32_t>(wrapped));
+}
+
+/// Operations on whole numbers: quotients and remainders towards minus infinity, 0 where the divisor is 0; bits; shifts by
+/// 32 or more, or by less than 0, leave nothing but the sign.
+inline double whole_number(graph::op code, double x, double y, dtype d) {
+  using graph::op;
+  const auto a = static_cast<std::int64_t>(x);
+  const auto b = static_cast<std::int64_t>(y);
+  const bool out = b < 0 || b > 31;
+  const std::int64_t quotient = b == 0 ? 0 : a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+  const auto result = [&]() -> std::int64_t {
+    switch (code) {
+      case op::floor_div: return quotient;
+      case op::mod: return b == 0 ? 0 : a - quotient * b;
+      case op::bit_and: return a & b;
+      case op::bit_or: return a | b;
+      case op::bit_xor: return a ^ b;
+      case op::shift_left: return out ? 0 : a * (std::int64_t{1} << b);
+      default: return out ? (a < 0 ? -1 : 0) : a >> b;
+    }
+  };
+  return as_element(static_cast<double>(result()), d);
+}
+
+constexpr bool is_whole_number(graph::op code, dtype d) {
+  using graph::op;
+  return code == op::bit_and || code == op::bit_or || code == op::bit_xor || code == op::shift_left ||
+         code == op::shift_right || ((code == op::mod || code == op::floor_div) && !is_floating(d));
 }
 
 /// Runs an instruction list (see `transform::lowering::fused_step`) over all elements of a call. Each instruction is
@@ -145,6 +190,7 @@ inline void fused(std::span<const graph::word> words, const fused_call& call) {
         to = convert_number(reg(word(at + 3)), static_cast<dtype>(word(at + 2)), type);
       else if (code == graph::op::mul) to = product(reg(word(at + 3)), reg(word(at + 4)), type);
       else if (code == graph::op::square) to = product(reg(word(at + 3)), reg(word(at + 3)), type);
+      else if (is_whole_number(code, type)) to = whole_number(code, reg(word(at + 3)), reg(word(at + 4)), type);
       else if (about(code).operands == 1) to = as_element(unary(code, reg(word(at + 3))), type);
       else to = as_element(binary(code, reg(word(at + 3)), reg(word(at + 4))), type);
     }

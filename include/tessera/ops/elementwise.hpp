@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise operations: arithmetic, comparisons, logic, activations.
+// Elementwise operations: arithmetic, comparisons, logic.
 #pragma once
 
 #include <tessera/ops/apply.hpp>
@@ -9,11 +9,12 @@ namespace tessera {
 namespace ops {
 
 /// What an operation asks of its operands' element type.
-enum class wants : std::uint8_t { anything, numbers, floats, bools };
+enum class wants : std::uint8_t { anything, numbers, floats, integers, bools };
 
 constexpr message unmet(wants what, dtype d) {
   if (what == wants::numbers && d == dtype::bool_) return message::elementwise_needs_number;
   if (what == wants::floats && !is_floating(d)) return message::elementwise_needs_float;
+  if (what == wants::integers && (d == dtype::bool_ || is_floating(d))) return message::elementwise_needs_integer;
   if (what == wants::bools && d != dtype::bool_) return message::elementwise_needs_bool;
   return message::none;
 }
@@ -114,13 +115,5 @@ TESSERA_OPERATOR(>=, greater_equal)
 TESSERA_OPERATOR(&&, logical_and)
 TESSERA_OPERATOR(||, logical_or)
 #undef TESSERA_OPERATOR
-
-/// x sigmoid(x).
-inline constexpr auto silu = [](const ArrayLike auto& x) { return x * sigmoid(x); };
-
-/// The tanh approximation x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). Source: Hendrycks and Gimpel 2016.
-inline constexpr auto gelu = [](const ArrayLike auto& x) {
-  return 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * (square(x) * x))));
-};
 
 }  // namespace tessera

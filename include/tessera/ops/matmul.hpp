@@ -14,14 +14,19 @@ inline constexpr auto matmul_rule = handles_marks{[](std::span<const aval> x, co
 }};
 
 inline constexpr auto write_matmul = [](const std::array<graph::value, 2>& x, const aval& type) {
-  return graph::dot(x[0], x[1], sharding::matmul_dims(x[0].type().rank, x[1].type().rank), type);
+  const int lhs = x[0].type().rank;
+  const int rhs = x[1].type().rank;
+  const sharding::dim_list order = sharding::matmul_order(lhs, rhs);
+  aval product = type;
+  for (int i = 0; i < type.rank; ++i) product.dims[sharding::dim_at(order, i)] = type.dims[i];
+  return graph::transpose(graph::dot(x[0], x[1], sharding::matmul_dims(lhs, rhs), product), order);
 };
 
 }  // namespace ops
 
-/// c[..., i, j] = sum over k of a[..., i, k] b[..., k, j]: (m, k) x (k, n), (..., m, k) x (k, n), or equal batch
-/// dimensions in front of both. Result: batch, m as cut in a, n as cut in b; the contracting dimension is uncut in
-/// both. Gradient: two products of the same kind. Saved for it: both operands. Collectives: none forward; backward an
+/// c[..., i, j] = sum over k of a[..., i, k] b[..., k, j]: (m, k) x (k, n), leading dimensions on one side, or equal batch
+/// dimensions in front of both; a vector on either side has no m or no n. Result: batch, m as cut in a, n as cut in b;
+/// the contracting dimension is uncut in both. Gradient: two products of the same kind. Saved for it: both operands. Collectives: none forward; backward an
 /// all-reduce or a reduce-scatter over every axis that cuts a dimension summed over. Source: jax.numpy.matmul.
 template <ArrayLike A, ArrayLike B>
 constexpr auto matmul(const A& a, const B& b) {

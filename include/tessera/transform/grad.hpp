@@ -56,6 +56,15 @@ constexpr value unary_cotangent(op code, value x, value y, value ct) {
     case op::cos: return -(ct * graph::unary(op::sin, x));
     case op::erf: return ct * (2.0 * std::numbers::inv_sqrtpi * graph::unary(op::exp, -graph::unary(op::square, x)));
     case op::relu: return graph::select(graph::binary(op::gt, x, graph::number_like(x, 0)), ct, zero());
+    case op::expm1: return ct * (y + 1.0);
+    case op::exp2: return ct * (y * std::numbers::ln2);
+    case op::log2: return ct / (x * std::numbers::ln2);
+    case op::tan: return ct * (y * y + 1.0);
+    case op::asin: return ct * graph::unary(op::rsqrt, (1.0 - x) * (x + 1.0));
+    case op::acos: return -(ct * graph::unary(op::rsqrt, (1.0 - x) * (x + 1.0)));
+    case op::atan: return ct / (x * x + 1.0);
+    case op::sinh: return ct * graph::unary(op::cosh, x);
+    case op::cosh: return ct * graph::unary(op::sinh, x);
     case op::convert: return is_floating(x.type().type) ? graph::convert(ct, x.type().type) : value{};
     case op::copy:
     case op::name: return ct;
@@ -86,6 +95,15 @@ constexpr cotangents pow_cotangents(value x, value y, value result, value ct) {
   return {{to_x, to_y}};
 }
 
+/// The angle of (b, a): b / (a^2 + b^2) to a, -a / (a^2 + b^2) to b; 0 at the origin.
+constexpr cotangents angle_cotangents(value a, value b, value ct) {
+  const value zero = graph::number_like(a, 0);
+  const value square = a * a + b * b;
+  const value origin = graph::binary(op::eq, square, zero);
+  const value share = graph::select(origin, zero, ct / graph::select(origin, graph::number_like(a, 1), square));
+  return {{share * b, -(share * a)}};
+}
+
 constexpr cotangents binary_cotangents(op code, value a, value b, value y, value ct) {
   switch (code) {
     case op::add: return {{ct, ct}};
@@ -95,6 +113,8 @@ constexpr cotangents binary_cotangents(op code, value a, value b, value y, value
     case op::max:
     case op::min: return extremum_cotangents(code, a, b, ct);
     case op::pow: return pow_cotangents(a, b, y, ct);
+    case op::atan2: return angle_cotangents(a, b, ct);
+    case op::mod: return {{ct, -(ct * graph::binary(op::floor_div, a, b))}};
     default: return {};
   }
 }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of vectors where xsimd's own lack special values or digits, and those that are computed lane by lane.
+#pragma once
+
+#include <tessera/graph/op.hpp>
+#include <tessera/kernels/arch/xsimd.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace tessera::kernels::functions {
+
+using graph::op;
+
+/// exp(x) - 1, given exp(x), which is as good where x is large: xsimd's own overflows too early. -0 stays -0.
+template <class T>
+xsimd::batch<T> expm1(const xsimd::batch<T>& x, const xsimd::batch<T>& exponential) {
+  using batch = xsimd::batch<T>;
+  const auto large = x > batch(T{sizeof(T) == 4 ? 40 : 80});
+  const batch near = xsimd::expm1(xsimd::select(large, batch(T{1}), x));
+  return xsimd::select(x == batch(T{0}), x, xsimd::select(large, exponential, near));
+}
+
+/// 2^x. Near the ends of the range it is 2^(x - s) times 2^s: xsimd's own overflows too early and has no subnormals.
+template <class T>
+xsimd::batch<T> exp2(const xsimd::batch<T>& x) {
+  using batch = xsimd::batch<T>;
+  const batch zero(T{0});
+  const batch step(T{sizeof(T) == 4 ? 64 : 512});
+  const batch up(sizeof(T) == 4 ? static_cast<T>(0x1p64) : static_cast<T>(0x1p512));
+  const batch down(sizeof(T) == 4 ? static_cast<T>(0x1p-64) : static_cast<T>(0x1p-512));
+  const batch end(T{sizeof(T) == 4 ? 100 : 900});
+  const batch shift = xsimd::select(x > end, step, xsimd::select(x < -end, -step, zero));
+  const batch scale = xsimd::select(x > end, up, xsimd::select(x < -end, down, batch(T{1})));
+  return xsimd::exp2(x - shift) * scale;
+}
+
+/// log2(x); subnormal float64 numbers, which xsimd's own takes for others, are scaled first.
+template <class T>
+xsimd::batch<T> log2(const xsimd::batch<T>& x) {
+  using batch = xsimd::batch<T>;
+  if constexpr (sizeof(T) == 4) {
+    return xsimd::log2(x);
+  } else {
+    const auto tiny = x < batch(std::numeric_limits<T>::min());
+    return xsimd::log2(xsimd::select(tiny, x * batch(0x1p54), x)) - xsimd::select(tiny, batch(54.0), batch(0.0));
+  }
+}
+
+/// The remainder with the sign of b, and the quotient that goes with it, as Python and NumPy have them; of integers
+/// both are 0 where b is 0, and the quotient that no integer holds wraps around.
+template <class T>
+T remainder(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const T rest = std::fmod(a, b);
+    if (rest == 0) return std::copysign(rest, b);
+    return (b < 0) != (rest < 0) ? rest + b : rest;
+  } else if constexpr (std::is_unsigned_v<T>) {
+    return b == 0 ? 0 : a % b;
+  } else {
+    if (b == 0 || b == -1) return 0;
+    const T rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  }
+}
+template <class T>
+T floor_quotient(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (b == 0) return a / b;
+    const T rest = std::fmod(a, b);
+    T quotient = (a - rest) / b;
+    if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;
+    if (quotient == 0) return std::copysign(T{0}, a / b);
+    const T below = std::floor(quotient);
+    return quotient - below > T{0.5} ? below + 1 : below;
+  } else if constexpr (std::is_unsigned_v<T>) {
+    return b == 0 ? 0 : a / b;
+  } else {
+    if (b == 0) return 0;
+    if (b == -1) return static_cast<T>(0U - static_cast<std::uint32_t>(a));
+    return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+  }
+}
+
+/// Shifts by 32 or more, or by less than 0, leave nothing but the sign.
+template <class T>
+T shift_left(T a, T by) {
+  const auto count = static_cast<std::uint32_t>(by);
+  return count > 31 ? 0 : static_cast<T>(static_cast<std::uint32_t>(a) << count);
+}
+template <class T>
+T shift_right(T a, T by) {
+  const auto count = static_cast<std::uint32_t>(by);
+  return count > 31 ? static_cast<T>(a < 0 ? -1 : 0) : static_cast<T>(a >> count);
+}
+
+template <op Code, class T>
+T of_element(T a, T b) {
+  if constexpr (Code == op::atan2) return std::atan2(a, b);
+  else if constexpr (Code == op::mod) return remainder(a, b);
+  else if constexpr (Code == op::floor_div) return floor_quotient(a, b);
+  else if constexpr (Code == op::shift_left) return shift_left(a, b);
+  else return shift_right(a, b);
+}
+
+/// f(a, b), one lane after the other.
+template <op Code, class T>
+xsimd::batch<T> lane_by_lane(const xsimd::batch<T>& a, const xsimd::batch<T>& b) {
+  constexpr std::size_t width = xsimd::batch<T>::size;
+  T left[width];
+  T right[width];
+  a.store_unaligned(left);
+  b.store_unaligned(right);
+  for (std::size_t i = 0; i < width; ++i) left[i] = of_element<Code>(left[i], right[i]);
+  return xsimd::batch<T>::load_unaligned(left);
+}
+
+}  // namespace tessera::kernels::functions

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contractions by subscripts.
+#pragma once
+
+#include <tessera/ops/reduction.hpp>
+#include <tessera/sharding/einsum.hpp>
+
+#include <tuple>
+
+namespace tessera {
+
+namespace ops {
+
+template <text Subscripts, class OutSpec>
+constexpr sharding::einsum_plan plan_of_einsum(std::span<const aval> x, const mesh_value& mesh) {
+  return sharding::einsum(x, sharding::parse_einsum(Subscripts.view()), chosen_spec<OutSpec>(mesh).get(), mesh);
+}
+
+template <text Subscripts, class OutSpec>
+inline constexpr auto einsum_rule =
+    [](std::span<const aval> x, const mesh_value& mesh) { return plan_of_einsum<Subscripts, OutSpec>(x, mesh).ruled; };
+
+constexpr graph::value summed(graph::value x, sharding::dim_set dims, const aval& type) {
+  const spec_value spec = graph::spec_of(type);
+  return dims == 0 ? graph::reshard(x, type) : graph::reduce(op::reduce_sum, x, dims, false, &spec);
+}
+
+template <std::size_t N>
+constexpr graph::value write_einsum(const std::array<graph::value, N>& x, const sharding::einsum_plan& plan) {
+  if constexpr (N == 1) {
+    return graph::transpose(summed(x[0], plan.step[0].sum_lhs, plan.step[0].type), plan.permutation);
+  } else {
+    graph::value so_far = x[0];
+    for (std::size_t k = 1; k < N; ++k) {
+      const sharding::einsum_step& s = plan.step[k - 1];
+      so_far = graph::dot(summed(so_far, s.sum_lhs, s.lhs), summed(x[k], s.sum_rhs, s.rhs), s.dims, s.type);
+    }
+    return graph::transpose(so_far, plan.permutation);
+  }
+}
+
+/// `einsum<"ab,bc->ac">`, as messages name the operation.
+template <text Subscripts>
+constexpr auto einsum_name() {
+  constexpr std::string_view parts[] = {"einsum<\"", Subscripts.view(), "\">"};
+  text<parts[0].size() + parts[1].size() + parts[2].size() + 1> name;
+  std::size_t at = 0;
+  for (std::string_view part : parts)
+    for (char c : part) name.chars[at++] = c;
+  return name;
+}
+
+template <text Subscripts, class OutSpec, ArrayLike... Xs>
+constexpr auto einsum(const Xs&... xs) {
+  return apply<einsum_name<Subscripts>(), einsum_rule<Subscripts, OutSpec>>(
+      [](const std::array<graph::value, sizeof...(Xs)>& v, const aval&) {
+        std::array<aval, sizeof...(Xs)> types;
+        for (std::size_t i = 0; i < sizeof...(Xs); ++i) types[i] = v[i].type();
+        return write_einsum(v, plan_of_einsum<Subscripts, OutSpec>(types, v[0].mesh()));
+      },
+      xs...);
+}
+
+template <class... Args>
+inline constexpr std::size_t count_of_arrays = (std::size_t{0} + ... + (ArrayLike<Args> ? 1 : 0));
+
+/// Arrays, then perhaps out_sharding<P<...>>.
+template <class... Args>
+constexpr bool arrays_then_spec() {
+  constexpr bool array[] = {ArrayLike<Args>..., false};
+  constexpr bool spec[] = {is_out_sharding<Args>..., false};
+  for (std::size_t i = 0; i < sizeof...(Args); ++i)
+    if (!array[i] && !(spec[i] && i + 1 == sizeof...(Args))) return false;
+  return sizeof...(Args) > 0 && array[0];
+}
+
+}  // namespace ops
+
+/// `einsum<"bthd,bshd->bhts">(q, k)`: the sum, over letters that the result does not have, of products of elements; a
+/// letter a dimension. Without `->` the result has the letters that stand once, in alphabetical order. Up to 8 operands
+/// of one dtype, contracted from left to right; a letter of one operand alone is summed over first. Each product is
+/// ruled and costs as matmul does: batch dimensions are cut alike, contracted ones are uncut, or `out_sharding<P<...>>`
+/// (last argument) chooses how the result is cut, in the order of its letters. Gradient: contractions of the same kind.
+/// Saved for it: the operands. Source: jax.numpy.einsum, without `...` and without repeated letters in one operand.
+template <text Subscripts, class... Args>
+requires(ops::arrays_then_spec<Args...>()) constexpr auto einsum(const Args&... args) {
+  const std::tuple<const Args&...> all(args...);
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return ops::einsum<Subscripts, typename ops::spec_among<Args...>::type>(std::get<I>(all)...);
+  }
+  (std::make_index_sequence<ops::count_of_arrays<Args...>>{});
+}
+
+}  // namespace tessera
