@@ -16,6 +16,7 @@
 #include <tessera/ops/conv.hpp>
 #include <tessera/ops/convert.hpp>
 #include <tessera/ops/create.hpp>
+#include <tessera/ops/cumulative.hpp>
 #include <tessera/ops/dims.hpp>
 #include <tessera/ops/dot_general.hpp>
 #include <tessera/ops/dynamic_slice.hpp>
@@ -32,6 +33,7 @@
 #include <tessera/ops/shape.hpp>
 #include <tessera/ops/slice.hpp>
 #include <tessera/ops/softmax.hpp>
+#include <tessera/ops/sort.hpp>
 #include <tessera/ops/statistics.hpp>
 #include <tessera/ops/where.hpp>
 #include <tessera/runtime/tensor.hpp>

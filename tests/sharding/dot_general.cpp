@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tessera/sharding/dot_general.hpp>
+#include <tessera/sharding/matmul.hpp>
 
 #include <catch2/catch.hpp>
 

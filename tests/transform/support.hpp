@@ -4,6 +4,7 @@
 
 #include <tessera/graph/program.hpp>
 #include <tessera/graph/value.hpp>
+#include <tessera/sharding/matmul.hpp>
 
 #include <catch2/catch.hpp>
 

@@ -93,6 +93,11 @@
   X(reduce_ddof, "tessera: reduce: ddof leaves nothing to divide by; write less than the number of elements")          \
   X(reduce_index, "tessera: reduce: there are more elements than an int32 counts; name one dimension")                 \
   X(reduce_mean_float, "tessera: reduce: the mean of integers is not an integer; convert with astype<f32> first")      \
+  X(cumulative_axis, "tessera: cumulative: there is no such dimension; count from 0, or from -1 backwards")            \
+  X(cumulative_cut, "tessera: cumulative: the dimension is cut; reshard the operand so that it is whole")              \
+  X(sort_axis, "tessera: sort: there is no such dimension; count from 0, or from -1 backwards")                        \
+  X(sort_cut, "tessera: sort: the dimension is cut; reshard the operand so that it is whole")                          \
+  X(sort_count, "tessera: sort: there are not as many elements; name a number up to the extent")                       \
   X(transpose_permutation, "tessera: transpose: this is not a permutation of the dimensions; name each once")          \
   X(reshape_size, "tessera: reshape: the number of elements changes; write extents with the same product")             \
   X(reshape_unsupported,                                                                                               \

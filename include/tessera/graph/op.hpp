@@ -105,6 +105,9 @@ enum class op_kind : std::uint8_t {
   X(reduce_max, reduction, 1, false)      \
   X(reduce_min, reduction, 1, false)      \
   X(reduce_prod, reduction, 1, false)     \
+  X(cumulative, rows, 1, false)           \
+  X(recurrence, rows, 2, false)           \
+  X(argsort, rows, 1, false)              \
   X(softmax, rows, 1, true)               \
   X(log_softmax, rows, 1, true)           \
   X(softmax_grad, rows, 2, false)         \

@@ -70,6 +70,9 @@ enum class source_mode : std::uint8_t { repeated, contiguous, strided, count_rep
   X(dynamic_update, 4)   \
   X(gather, 5)           \
   X(scatter, 5)          \
+  X(cumulative, 5)       \
+  X(recurrence, 5)       \
+  X(argsort, 5)          \
   X(check_range, 2)      \
   X(copy_out, 0)         \
   X(scan, 1)             \

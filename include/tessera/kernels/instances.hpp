@@ -8,6 +8,8 @@
 
 #if defined(TESSERA_INSTANCE)
 
+#include <tessera/kernels/argsort.hpp>
+#include <tessera/kernels/cumulative.hpp>
 #include <tessera/kernels/gemm.hpp>
 #include <tessera/kernels/reduce.hpp>
 #include <tessera/kernels/softmax.hpp>
@@ -18,8 +20,13 @@
   TESSERA_INSTANCE void reduce<T>(reduce_kind, const T*, T*, std::int64_t, std::int64_t, std::int64_t, bool); \
   TESSERA_INSTANCE void add_shards<T>(reduce_kind, T*, const T* const*, int, std::int64_t, bool);
 
+#define TESSERA_AXIS_KERNELS(T)                                                               \
+  TESSERA_INSTANCE void cumulative<T>(cumulative_kind, const axis_walk&, const T*, T*, bool); \
+  TESSERA_INSTANCE void argsort<T>(const argsort_problem&, const T*, std::int32_t*, bool);
+
 #define TESSERA_FLOAT_KERNELS(T)                                                                       \
   TESSERA_NUMBER_KERNELS(T)                                                                            \
+  TESSERA_INSTANCE void recurrence<T>(const axis_walk&, bool, const T*, const T*, T*, bool);           \
   TESSERA_INSTANCE void gemm<T>(const gemm_problem<T>&, bool);                                         \
   TESSERA_INSTANCE void softmax<T>(const T*, T*, std::int64_t, std::int64_t, bool);                    \
   TESSERA_INSTANCE void log_softmax<T>(const T*, T*, std::int64_t, std::int64_t, bool);                \
@@ -28,6 +35,10 @@
 
 namespace tessera::kernels {
 
+TESSERA_AXIS_KERNELS(float)
+TESSERA_AXIS_KERNELS(double)
+TESSERA_AXIS_KERNELS(std::int32_t)
+TESSERA_AXIS_KERNELS(std::uint32_t)
 TESSERA_FLOAT_KERNELS(float)
 TESSERA_FLOAT_KERNELS(double)
 TESSERA_NUMBER_KERNELS(std::int32_t)
@@ -37,6 +48,7 @@ TESSERA_NUMBER_KERNELS(bool)
 }  // namespace tessera::kernels
 
 #undef TESSERA_FLOAT_KERNELS
+#undef TESSERA_AXIS_KERNELS
 #undef TESSERA_NUMBER_KERNELS
 
 #endif

@@ -4,15 +4,12 @@
 
 #include <tessera/graph/control.hpp>
 #include <tessera/ops/elementwise.hpp>
+#include <tessera/ops/reverse.hpp>
 #include <tessera/ops/tree.hpp>
 
 #include <span>
 
 namespace tessera {
-
-/// An option of scan: the last slice comes first; outputs lie where their slices lie.
-struct reverse_t {};
-inline constexpr reverse_t reverse{};
 
 namespace ops {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/ops/apply.hpp>
+#include <tessera/sharding/matmul.hpp>
 
 namespace tessera {
 

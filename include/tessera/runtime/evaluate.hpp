@@ -15,31 +15,40 @@
 
 namespace tessera::runtime {
 
-template <class T, graph::step_kind... Kinds>
+/// Whether steps of a kind exist for elements of type T; uint8 stands for bool.
+template <graph::step_kind Kind, class T>
+constexpr bool runs_on() {
+  using graph::step_kind;
+  switch (Kind) {
+    case step_kind::softmax:
+    case step_kind::log_softmax:
+    case step_kind::softmax_grad:
+    case step_kind::log_softmax_grad:
+    case step_kind::recurrence: return std::is_floating_point_v<T>;
+    case step_kind::dot:
+    case step_kind::cumulative:
+    case step_kind::argsort: return sizeof(T) > 1;
+    default: return !graph::is_control(Kind);
+  }
+}
+
+template <class T>
 executor::step_function function_of_kind(graph::step_kind kind) {
   executor::step_function found = nullptr;
-  const auto look = [&]<graph::step_kind Kind>() {
-    using graph::step_kind;
-    constexpr bool rows = Kind >= step_kind::softmax && Kind <= step_kind::log_softmax_grad;
-    constexpr bool product = Kind == step_kind::dot;
-    if constexpr (!(rows && !std::is_floating_point_v<T>)&&!(product && sizeof(T) == 1))
-      if (kind == Kind) found = executor::function_for<Kind, T>();
-  };
-  (look.template operator()<Kinds>(), ...);
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    const auto look = [&]<graph::step_kind Kind>() {
+      if constexpr (runs_on<Kind, T>())
+        if (kind == Kind) found = executor::function_for<Kind, T>();
+    };
+    (look.template operator()<static_cast<graph::step_kind>(I)>(), ...);
+  }
+  (std::make_index_sequence<graph::step_kinds>{});
   return found;
 }
 
 /// The function for a step of any kind and element type.
 inline executor::step_function any_function(graph::step_kind kind, dtype type) {
-  using graph::step_kind;
-  const auto pick = [&]<class T>(T) {
-    return function_of_kind<T, step_kind::fused, step_kind::dot, step_kind::reduce, step_kind::softmax,
-                            step_kind::log_softmax, step_kind::softmax_grad, step_kind::log_softmax_grad,
-                            step_kind::update_slice, step_kind::overlap_add, step_kind::dynamic_slice,
-                            step_kind::dynamic_update, step_kind::gather, step_kind::scatter, step_kind::check_range,
-                            step_kind::copy_out, step_kind::all_reduce, step_kind::all_gather,
-                            step_kind::reduce_scatter, step_kind::all_to_all, step_kind::collective_permute>(kind);
-  };
+  const auto pick = [&]<class T>(T) { return function_of_kind<T>(kind); };
   switch (type) {
     case dtype::f32: return pick(float{});
     case dtype::f64: return pick(double{});

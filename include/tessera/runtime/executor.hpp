@@ -6,6 +6,8 @@
 #include <tessera/core/error.hpp>
 #include <tessera/graph/gather.hpp>
 #include <tessera/graph/program.hpp>
+#include <tessera/kernels/argsort.hpp>
+#include <tessera/kernels/cumulative.hpp>
 #include <tessera/kernels/fused.hpp>
 #include <tessera/kernels/gather.hpp>
 #include <tessera/kernels/gemm.hpp>
@@ -84,6 +86,9 @@ class basic_executor {
     else if constexpr (Kind == step_kind::copy_out) return &basic_executor::run_copy;
     else if constexpr (Kind == step_kind::dot) return &basic_executor::template run_dot<T>;
     else if constexpr (Kind == step_kind::reduce) return &basic_executor::template run_reduce<T>;
+    else if constexpr (Kind == step_kind::cumulative) return &basic_executor::template run_cumulative<T>;
+    else if constexpr (Kind == step_kind::recurrence) return &basic_executor::template run_recurrence<T>;
+    else if constexpr (Kind == step_kind::argsort) return &basic_executor::template run_argsort<T>;
     else if constexpr (Kind == step_kind::check_range) return &basic_executor::template run_check<T>;
     else if constexpr (Kind == step_kind::update_slice) return &basic_executor::template run_update_slice<T>;
     else if constexpr (Kind == step_kind::overlap_add) return &basic_executor::template run_overlap_add<T>;
@@ -365,6 +370,44 @@ class basic_executor {
     for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
       kernels::reduce(static_cast<kernels::reduce_kind>(s.sizes[0]), reinterpret_cast<const T*>(block(s.first, d)),
                       reinterpret_cast<T*>(block(s.first + 1, d)), s.sizes[1], s.sizes[2], s.sizes[3], size > small);
+    });
+  }
+
+  static kernels::axis_walk walk_of(const graph::step& s) {
+    return {s.sizes[0], s.sizes[1], s.sizes[2], s.sizes[4] != 0};
+  }
+
+  /// Calls f(device, parallel) for every shard of a step along an axis.
+  template <class F>
+  void for_each_walk(const graph::step& s, F&& f) {
+    const std::int64_t size = s.sizes[0] * s.sizes[1] * s.sizes[2];
+    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) { f(d, size > small); });
+  }
+
+  template <class T>
+  void run_cumulative(const graph::step& s) {
+    for_each_walk(s, [&](std::int64_t d, bool parallel) {
+      kernels::cumulative(static_cast<kernels::cumulative_kind>(s.sizes[3]), walk_of(s),
+                          reinterpret_cast<const T*>(block(s.first, d)), reinterpret_cast<T*>(block(s.first + 1, d)),
+                          parallel);
+    });
+  }
+
+  template <class T>
+  void run_recurrence(const graph::step& s) {
+    for_each_walk(s, [&](std::int64_t d, bool parallel) {
+      kernels::recurrence(walk_of(s), s.sizes[3] != 0, reinterpret_cast<const T*>(block(s.first, d)),
+                          reinterpret_cast<const T*>(block(s.first + 1, d)),
+                          reinterpret_cast<T*>(block(s.first + 2, d)), parallel);
+    });
+  }
+
+  template <class T>
+  void run_argsort(const graph::step& s) {
+    for_each_walk(s, [&](std::int64_t d, bool parallel) {
+      kernels::argsort({s.sizes[0], s.sizes[1], s.sizes[2], s.sizes[3], s.sizes[4] != 0},
+                       reinterpret_cast<const T*>(block(s.first, d)),
+                       reinterpret_cast<std::int32_t*>(block(s.first + 1, d)), parallel);
     });
   }
 

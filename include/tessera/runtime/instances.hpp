@@ -12,6 +12,8 @@
 #define TESSERA_NUMBER_STEPS(T)                                                    \
   TESSERA_INSTANCE void executor::run_dot<T>(const graph::step&);                  \
   TESSERA_INSTANCE void executor::run_reduce<T>(const graph::step&);               \
+  TESSERA_INSTANCE void executor::run_cumulative<T>(const graph::step&);           \
+  TESSERA_INSTANCE void executor::run_argsort<T>(const graph::step&);              \
   TESSERA_INSTANCE void executor::run_collective<T>(const graph::step&);           \
   TESSERA_INSTANCE void executor::run_update_slice<T>(const graph::step&);         \
   TESSERA_INSTANCE void executor::run_overlap_add<T>(const graph::step&);          \
@@ -23,11 +25,12 @@
 #define TESSERA_ROW_STEP(kind, T) \
   TESSERA_INSTANCE void executor::run_rows<graph::step_kind::kind, T>(const graph::step&);
 
-#define TESSERA_FLOAT_STEPS(T)      \
-  TESSERA_NUMBER_STEPS(T)           \
-  TESSERA_ROW_STEP(softmax, T)      \
-  TESSERA_ROW_STEP(log_softmax, T)  \
-  TESSERA_ROW_STEP(softmax_grad, T) \
+#define TESSERA_FLOAT_STEPS(T)                                           \
+  TESSERA_NUMBER_STEPS(T)                                                \
+  TESSERA_INSTANCE void executor::run_recurrence<T>(const graph::step&); \
+  TESSERA_ROW_STEP(softmax, T)                                           \
+  TESSERA_ROW_STEP(log_softmax, T)                                       \
+  TESSERA_ROW_STEP(softmax_grad, T)                                      \
   TESSERA_ROW_STEP(log_softmax_grad, T)
 
 namespace tessera::runtime {

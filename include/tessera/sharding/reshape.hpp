@@ -133,20 +133,6 @@ constexpr spec_value unpermuted(const spec_value& spec, dim_list permutation) {
   return natural;
 }
 
-/// The rule of `matmul`: its contraction, transposed so that a matrix from the left stands behind leading dimensions
-/// from the right.
-constexpr ruling matmul(const aval& lhs, const aval& rhs, const spec_value* out_spec, const mesh_value& mesh) {
-  if (lhs.rank != 2 || rhs.rank <= 2) return matmul_contraction(lhs, rhs, out_spec, mesh);
-  const dim_list order = matmul_order(lhs.rank, rhs.rank);
-  if (out_spec == nullptr || out_spec->rank > rhs.rank) {
-    const ruling ruled = matmul_contraction(lhs, rhs, out_spec, mesh);
-    return ruled.ok() ? transpose(ruled.result, order) : ruled;
-  }
-  const spec_value natural = unpermuted(*out_spec, order);
-  const ruling ruled = matmul_contraction(lhs, rhs, &natural, mesh);
-  return ruled.ok() ? transpose(ruled.result, order) : ruled;
-}
-
 /// NumPy's broadcast_to: dimensions align from the last; mapped ones keep their cuts, new and stretched ones are
 /// uncut. With `out_spec` each operand dimension is uncut or cut as its target. Unreduced and reduced axes stay.
 constexpr ruling broadcast_to(const aval& operand, aval target, const spec_value* out_spec, const mesh_value& mesh) {

@@ -6,6 +6,7 @@
 #include <tessera/graph/manual.hpp>
 #include <tessera/graph/value.hpp>
 #include <tessera/transform/grad_layout.hpp>
+#include <tessera/transform/grad_axis.hpp>
 
 #include <numbers>
 #include <span>
@@ -347,6 +348,11 @@ constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
     case op::transpose: return {{graph::transpose(ct, inverse(n.attribute[0], n.type.rank))}};
     case op::broadcast: return {{broadcast_cotangent(ct, operand(0).type(), n.attribute[0])}};
     case op::reshard: return {{graph::reshard(ct, cotangent_type(operand(0).type()))}};
+    case op::cumulative: return {{cumulative_cotangent(n, operand(0), y, ct)}};
+    case op::recurrence: {
+      const recurrence_cotangents back(n, operand(0), y, ct);
+      return {{back.to_a, back.to_b}};
+    }
     case op::softmax: return {{graph::write(&g, op::softmax_grad, with_marks(n.type, ct.type()), {id, ct.id})}};
     case op::log_softmax: return {{graph::write(&g, op::log_softmax_grad, with_marks(n.type, ct.type()), {id, ct.id})}};
     case op::softmax_grad: return softmax_grad_cotangents(operand(0), operand(1), ct);

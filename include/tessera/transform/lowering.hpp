@@ -354,6 +354,20 @@ struct lowering {
     out.steps.push_back(s);
   }
 
+  /// Outer, along, inner, then the node's second attribute (of an argsort: how many are wanted) and its third.
+  constexpr void axis_step(int id, graph::step_kind kind) {
+    graph::step s = plain_step(kind, id);
+    const graph::node& n = g.at(id);
+    const auto axis = static_cast<int>(n.attribute[0]);
+    const aval& operand = g.type(n.operands[0]);
+    around(operand, axis, axis, s.sizes, 0);
+    s.sizes[3] =
+        kind == graph::step_kind::argsort ? n.type.dims[axis].extent : static_cast<std::int64_t>(n.attribute[1]);
+    s.sizes[4] = static_cast<std::int64_t>(n.attribute[2]);
+    s.flops = n.operand_count() * operand.size();
+    add_step(s);
+  }
+
   constexpr void check_step(int id) {
     graph::step s;
     s.kind = graph::step_kind::check_range;
@@ -449,6 +463,9 @@ struct lowering {
       case op::gather: return gather_step(id, graph::step_kind::gather);
       case op::scatter: return gather_step(id, graph::step_kind::scatter);
       case op::update_slice: return update_slice_step(id);
+      case op::cumulative: return axis_step(id, graph::step_kind::cumulative);
+      case op::recurrence: return axis_step(id, graph::step_kind::recurrence);
+      case op::argsort: return axis_step(id, graph::step_kind::argsort);
       case op::check_range: return check_step(id);
       case op::control: return lower_control(*this, members);
       case op::all_reduce: return all_reduce_step(members);
