@@ -17,6 +17,7 @@
 #include <tessera/ops/convert.hpp>
 #include <tessera/ops/create.hpp>
 #include <tessera/ops/cumulative.hpp>
+#include <tessera/ops/custom_vjp.hpp>
 #include <tessera/ops/dims.hpp>
 #include <tessera/ops/dot_general.hpp>
 #include <tessera/ops/dynamic_slice.hpp>
@@ -27,6 +28,7 @@
 #include <tessera/ops/math.hpp>
 #include <tessera/ops/matmul.hpp>
 #include <tessera/ops/one_hot.hpp>
+#include <tessera/ops/random.hpp>
 #include <tessera/ops/reduce.hpp>
 #include <tessera/ops/repeat.hpp>
 #include <tessera/ops/reshard.hpp>

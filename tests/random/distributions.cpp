@@ -47,13 +47,13 @@ void check_fill_agrees(const Distribution& distribution) {
 }  // namespace
 
 TEST_CASE("filling a part gives the elements of the whole, bit for bit, for every distribution") {
-  check_fill_agrees<float>(rnd::uniform<float>(-2, 3));
-  check_fill_agrees<double>(rnd::uniform<double>(-2, 3));
-  check_fill_agrees<float>(rnd::normal<float>());
-  check_fill_agrees<double>(rnd::normal<double>());
-  check_fill_agrees<float>(rnd::truncated_normal<float>(-1, 3));
-  check_fill_agrees<double>(rnd::truncated_normal<double>(-1, 3));
-  check_fill_agrees<std::uint8_t>(rnd::bernoulli(0.3));
+  check_fill_agrees<float>(rnd::uniform_distribution<float>(-2, 3));
+  check_fill_agrees<double>(rnd::uniform_distribution<double>(-2, 3));
+  check_fill_agrees<float>(rnd::normal_distribution<float>());
+  check_fill_agrees<double>(rnd::normal_distribution<double>());
+  check_fill_agrees<float>(rnd::truncated_normal_distribution<float>(-1, 3));
+  check_fill_agrees<double>(rnd::truncated_normal_distribution<double>(-1, 3));
+  check_fill_agrees<std::uint8_t>(rnd::bernoulli_distribution(0.3));
   check_fill_agrees<std::int32_t>(rnd::integers<std::int32_t>(-5, 6));
 }
 
@@ -122,21 +122,21 @@ TEST_CASE("bad arguments are refused with the value and the range") {
   using tessera::value_error;
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   const float largest = std::numeric_limits<float>::max();
-  CHECK_THROWS_WITH(rnd::bernoulli(1.5), "random::bernoulli: p = 1.5 is outside [0, 1]");
-  CHECK_THROWS_AS(rnd::bernoulli(-0.1), value_error);
-  CHECK_THROWS_AS(rnd::bernoulli(nan), value_error);
+  CHECK_THROWS_WITH(rnd::bernoulli_distribution(1.5), "random::bernoulli: p = 1.5 is outside [0, 1]");
+  CHECK_THROWS_AS(rnd::bernoulli_distribution(-0.1), value_error);
+  CHECK_THROWS_AS(rnd::bernoulli_distribution(nan), value_error);
   CHECK_THROWS_WITH((rnd::integers<std::int32_t>(4, 4)),
                     "random::integers: range [4, 4) must be ascending and not empty");
   CHECK_THROWS_AS((rnd::integers<std::uint64_t>(4, 3)), value_error);
-  CHECK_THROWS_WITH(rnd::uniform<float>(2, 1),
+  CHECK_THROWS_WITH(rnd::uniform_distribution<float>(2, 1),
                     "random::uniform: range [2, 1) must be finite, ascending and of finite width");
-  CHECK_THROWS_AS(rnd::uniform<float>(0, inf), value_error);
-  CHECK_THROWS_AS(rnd::uniform<float>(nan, 1), value_error);
-  CHECK_THROWS_AS(rnd::uniform<float>(-largest, largest), value_error);
-  CHECK_THROWS_AS(rnd::truncated_normal<float>(1, 1), value_error);
-  CHECK_THROWS_AS(rnd::truncated_normal<float>(-inf, 1), value_error);
-  CHECK_THROWS_AS(rnd::truncated_normal<double>(0, nan), value_error);
-  CHECK_THROWS_AS(rnd::truncated_normal<float>(30, 31), value_error);
+  CHECK_THROWS_AS(rnd::uniform_distribution<float>(0, inf), value_error);
+  CHECK_THROWS_AS(rnd::uniform_distribution<float>(nan, 1), value_error);
+  CHECK_THROWS_AS(rnd::uniform_distribution<float>(-largest, largest), value_error);
+  CHECK_THROWS_AS(rnd::truncated_normal_distribution<float>(1, 1), value_error);
+  CHECK_THROWS_AS(rnd::truncated_normal_distribution<float>(-inf, 1), value_error);
+  CHECK_THROWS_AS(rnd::truncated_normal_distribution<double>(0, nan), value_error);
+  CHECK_THROWS_AS(rnd::truncated_normal_distribution<float>(30, 31), value_error);
 }
 
 TEST_CASE("erf_inv inverts erf over its whole domain") {
@@ -162,11 +162,11 @@ TEST_CASE("erf_inv is infinite at the ends and refuses what lies outside") {
 }
 
 TEST_CASE("the extreme uniform words give finite normal numbers") {
-  using normal = rnd::normal<float>;
+  using normal = rnd::normal_distribution<float>;
   CHECK(normal::from_unit(normal::lowest) == Approx(-5.419983).epsilon(1e-6));
   CHECK(normal::lowest == std::nextafter(-1.0F, 0.0F));
-  CHECK(rnd::normal<double>::lowest == std::nextafter(-1.0, 0.0));
-  CHECK(std::isfinite(rnd::normal<double>::from_unit(rnd::normal<double>::lowest)));
+  CHECK(rnd::normal_distribution<double>::lowest == std::nextafter(-1.0, 0.0));
+  CHECK(std::isfinite(rnd::normal_distribution<double>::from_unit(rnd::normal_distribution<double>::lowest)));
 }
 
 TEST_CASE("one key and one global mask, whatever the devices; a key per device gives other masks") {

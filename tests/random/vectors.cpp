@@ -95,15 +95,15 @@ void check_hash(const json& v) {
 
 void check_uniform(const json& v) {
   const json args = v.value("args", json::object());
-  check_floats(v, drawn(v, rnd::uniform<float>(args.value("low", 0.0F), args.value("high", 1.0F))));
+  check_floats(v, drawn(v, rnd::uniform_distribution<float>(args.value("low", 0.0F), args.value("high", 1.0F))));
 }
 
 void check_truncated_normal(const json& v) {
-  check_floats(v, drawn(v, rnd::truncated_normal<float>(v["args"]["low"], v["args"]["high"])));
+  check_floats(v, drawn(v, rnd::truncated_normal_distribution<float>(v["args"]["low"], v["args"]["high"])));
 }
 
 void check_bernoulli(const json& v) {
-  const rnd::bernoulli distribution(v["args"]["p"].get<double>());
+  const rnd::bernoulli_distribution distribution(v["args"]["p"].get<double>());
   const json& first = v["first"];
   std::size_t count_true = 0;
   for (std::size_t i = 0; i < count_of(v); ++i) {
@@ -180,7 +180,7 @@ const std::map<std::string, std::function<void(const json&)>> checks{
     {"bits32", [](const json& v) { check_bits(v, rnd::bits32_at); }},
     {"bits64", [](const json& v) { check_bits(v, rnd::bits64_at); }},
     {"uniform", check_uniform},
-    {"normal", [](const json& v) { check_floats(v, drawn(v, rnd::normal<float>())); }},
+    {"normal", [](const json& v) { check_floats(v, drawn(v, rnd::normal_distribution<float>())); }},
     {"truncated_normal", check_truncated_normal},
     {"bernoulli", check_bernoulli},
     {"randint", check_randint},

@@ -120,7 +120,7 @@ inline std::vector<op_case> unary_cases(std::int64_t u) {
                   op::log1p,         op::tanh,  op::logistic, op::sin,    op::cos,  op::erf,   op::relu, op::copy,
                   op::stop_gradient, op::expm1, op::exp2,     op::log2,   op::atan, op::sinh,  op::cosh})
     cases.push_back(unary_case(code));
-  for (op code : {op::tan, op::asin, op::acos}) cases.push_back(unary_case(code, -0.75, 0.75));
+  for (op code : {op::tan, op::asin, op::acos, op::erf_inv}) cases.push_back(unary_case(code, -0.75, 0.75));
   for (op code : {op::floor, op::ceil, op::round, op::trunc}) cases.push_back(unary_case(code, 1.1, 1.4));
   for (op code : {op::neg, op::abs, op::sign, op::square, op::exp, op::tanh, op::logistic, op::sin, op::cos, op::erf,
                   op::relu, op::expm1, op::exp2, op::atan, op::sinh, op::cosh})

@@ -75,6 +75,8 @@ def input_type(text, mesh):
     """The C++ type of `f32[8@x,4@(x,y)]{U:z}` over `mesh`."""
     dtype, dims, marks = TYPE.match(text).groups()
     found = DIMENSION.findall(dims)
+    if dtype == "key":
+        dtype, found = "u32", found + [("2", "")]
     shape = ", ".join(extent for extent, _ in found)
     names = [re.sub(r"(\w+)", r"'\1'", cut) if cut else "None" for _, cut in found]
     spec = ", ".join(axes(name) for name in names)

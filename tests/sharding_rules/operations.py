@@ -56,7 +56,20 @@ def contraction(case):
     rank = re.sub(r"\([^)]*\)", "", case["inputs"][0]).count(",") + 1
     if case["params"]["contract"] == [[rank - 1], [rank - 2]] and batch[0] == list(range(rank - 2)):
         return call("ts::matmul", "a", "b")(case)
-    return None
+    lists = [f"ts::dims<{numbers(dims)}>" for dims in case["params"]["contract"] + batch]
+    return call(f"ts::dot_general<{', '.join(lists)}>", "a", "b")(case)
+
+
+def einsum(case):
+    letters = ["a", "b", "c"][:len(case["inputs"])]
+    return call(f'ts::einsum<"{case["params"]["spec"]}">', *letters)(case)
+
+
+def random(name):
+    """Keys are uint32[..., 2] here."""
+    def text(case):
+        return call(f"ts::random::{name}<ts::shape<{numbers(case['params']['shape'])}>>", "a")(case)
+    return text
 
 
 def reduction(name):
@@ -181,6 +194,11 @@ OPERATIONS = {
     "select": call("ts::where", "a", "b", "c"),
     "jnp.where": call("ts::where", "a", "b", "c"),
     "dot_general": contraction,
+    "einsum": einsum,
+    "cumsum": lambda case: f"ts::cumsum<{case['params']['axis']}>(a)",
+    "random.bits": random("bits"),
+    "random_bits": random("bits"),
+    "random.bernoulli": random("bernoulli"),
     "reduce_sum": reduction("sum"),
     "reduce_max": reduction("max"),
     "mean": reduction("mean"),

@@ -98,6 +98,13 @@
   X(sort_axis, "tessera: sort: there is no such dimension; count from 0, or from -1 backwards")                        \
   X(sort_cut, "tessera: sort: the dimension is cut; reshard the operand so that it is whole")                          \
   X(sort_count, "tessera: sort: there are not as many elements; name a number up to the extent")                       \
+  X(random_key, "tessera: random: this is no key; make one with random::make_key(seed)")                               \
+  X(random_size, "tessera: random: a key draws no more than 2^32 elements; draw parts from keys of their own")         \
+  X(custom_vjp_forward, "tessera: custom_vjp: fwd gives no pair; return std::pair(result, residuals)")                 \
+  X(custom_vjp_result, "tessera: custom_vjp: fwd gives another result than the function; return the same types")       \
+  X(custom_vjp_count, "tessera: custom_vjp: bwd gives not one cotangent an argument; return a tuple of them, or none") \
+  X(custom_vjp_cotangent,                                                                                              \
+    "tessera: custom_vjp: a cotangent is not of its argument's type; convert, reshape or reshard it")                  \
   X(transpose_permutation, "tessera: transpose: this is not a permutation of the dimensions; name each once")          \
   X(reshape_size, "tessera: reshape: the number of elements changes; write extents with the same product")             \
   X(reshape_unsupported,                                                                                               \

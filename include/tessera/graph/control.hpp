@@ -9,8 +9,11 @@ namespace tessera::graph {
 /// What a control node does. scan: `trips` times the body, over carries and slices of stacked arrays; while_loop: the
 /// body as long as the condition, the body after it, gives true; branch: the first body if the predicate is true, else
 /// the second; call: the body once, as a part of the program whose values are kept for a gradient as the node's policy
-/// says.
-enum class control_kind : std::uint8_t { scan, while_loop, branch, call };
+/// says. custom_gradient: nothing, but its body is run where a gradient is asked for: its arguments are `carries` inputs
+/// of a function, `stacked` results of it, `trips` values kept for the body, and what that captures; parameters of the
+/// body are a number without meaning, the values kept, cotangents of the results and what is captured, its outputs the
+/// cotangents of the inputs (an integer where there is none). Result i is result i of the function.
+enum class control_kind : std::uint8_t { scan, while_loop, branch, call, custom_gradient };
 
 /// A control node in words. Its arguments are, in order: the predicate of a branch; the carries; the stacked arrays (one
 /// slice of the leading dimension a trip); what bodies capture. A body's parameters are the number of the trip (int32)
@@ -104,6 +107,14 @@ constexpr aval slice_of(const aval& whole) {
 constexpr aval result_type(const control& c, const graph& body, int index) {
   const aval& type = body.type(body.outputs[static_cast<std::size_t>(index)].node);
   return index < c.carries || c.kind != control_kind::scan ? type : stacked(type, c.trips);
+}
+
+/// The node that result node `n` of a custom_gradient stands for, or -1 of another one.
+constexpr int passed_on(const graph& g, const node& n) {
+  if (n.code != op::result) return -1;
+  const control c = control_of(g.at(n.operands[0]));
+  if (c.kind != control_kind::custom_gradient) return -1;
+  return arguments_of(g, n.operands[0])[static_cast<std::size_t>(c.carries) + n.attribute[0]];
 }
 
 /// Calls f(operand) for every node that node `id` reads; the arguments of a control node are its operands.

@@ -47,6 +47,7 @@ enum class op_kind : std::uint8_t {
   X(expm1, elementwise, 1, true)          \
   X(exp2, elementwise, 1, true)           \
   X(log2, elementwise, 1, true)           \
+  X(erf_inv, elementwise, 1, true)        \
   X(tan, elementwise, 1, true)            \
   X(asin, elementwise, 1, true)           \
   X(acos, elementwise, 1, true)           \
@@ -87,6 +88,9 @@ enum class op_kind : std::uint8_t {
   X(logical_and, elementwise, 2, false)   \
   X(logical_or, elementwise, 2, false)    \
   X(select, elementwise, 3, false)        \
+  X(threefry_hi, elementwise, 3, false)   \
+  X(threefry_lo, elementwise, 3, false)   \
+  X(threefry_bits, elementwise, 3, false) \
   X(reshape, view, 1, false)              \
   X(transpose, movement, 1, false)        \
   X(broadcast, movement, 1, false)        \

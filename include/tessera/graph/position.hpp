@@ -6,12 +6,12 @@
 
 namespace tessera::graph {
 
-/// 0, 1, ... along dimension `d` of an array of `shape`, whose other dimensions have extent 1 here; uncut.
-constexpr value position(graph* owner, const aval& shape, int d, dtype type) {
+/// 0, 1, ... along dimension `d` of an array of `shape`, cut by `axes`; the other dimensions have extent 1 here.
+constexpr value position(graph* owner, const aval& shape, int d, dtype type, axis_list axes = 0) {
   aval line = scalar_aval(type);
   line.rank = shape.rank;
   for (int i = 0; i < line.rank; ++i) line.dims[i] = {1, 0};
-  line.dims[d].extent = shape.dims[d].extent;
+  line.dims[d] = {shape.dims[d].extent, axes};
   const value counted = write(owner, op::iota, line, {});
   owner->at(counted.id).attribute[0] = static_cast<std::uint64_t>(d);
   return counted;

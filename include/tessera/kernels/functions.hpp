@@ -4,6 +4,7 @@
 
 #include <tessera/graph/op.hpp>
 #include <tessera/kernels/arch/xsimd.hpp>
+#include <tessera/random/erf_inv.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -103,6 +104,50 @@ T of_element(T a, T b) {
   else if constexpr (Code == op::floor_div) return floor_quotient(a, b);
   else if constexpr (Code == op::shift_left) return shift_left(a, b);
   else return shift_right(a, b);
+}
+
+/// erf_inv where it is defined, infinite at the ends, else NaN.
+template <class T>
+T inverse_error_function(T x) {
+  const T size = std::abs(x);
+  if (size < 1) return random::detail::erf_inv_inside(x);
+  return size == 1 ? std::copysign(std::numeric_limits<T>::infinity(), x) : std::numeric_limits<T>::quiet_NaN();
+}
+
+/// f(x), one lane after the other.
+template <class T, class F>
+xsimd::batch<T> each_lane(const xsimd::batch<T>& x, F f) {
+  constexpr std::size_t width = xsimd::batch<T>::size;
+  T lanes[width];
+  x.store_unaligned(lanes);
+  for (T& lane : lanes) lane = f(lane);
+  return xsimd::batch<T>::load_unaligned(lanes);
+}
+
+/// See random::threefry2x32, with the counter (0, lo).
+template <op Word, class Vector>
+Vector threefry(const Vector& k0, const Vector& k1, const Vector& lo) {
+  const auto k2 = k0 ^ k1 ^ Vector(0x1BD11BDAU);
+  Vector x0 = k0;
+  Vector x1 = lo + k1;
+  const auto four_rounds = [&](int a, int b, int c, int d) {
+    for (int by : {a, b, c, d}) {
+      x0 = x0 + x1;
+      x1 = ((x1 << by) | (x1 >> (32 - by))) ^ x0;
+    }
+  };
+  const auto inject = [&](const Vector& a, const Vector& b, std::uint32_t step) {
+    x0 = x0 + a;
+    x1 = x1 + b + Vector(step);
+  };
+  four_rounds(13, 15, 26, 6), inject(k1, k2, 1);
+  four_rounds(17, 29, 16, 24), inject(k2, k0, 2);
+  four_rounds(13, 15, 26, 6), inject(k0, k1, 3);
+  four_rounds(17, 29, 16, 24), inject(k1, k2, 4);
+  four_rounds(13, 15, 26, 6), inject(k2, k0, 5);
+  if constexpr (Word == op::threefry_hi) return x0;
+  else if constexpr (Word == op::threefry_lo) return x1;
+  else return x0 ^ x1;
 }
 
 /// f(a, b), one lane after the other.

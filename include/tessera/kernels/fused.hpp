@@ -143,6 +143,10 @@ struct fused_kernel {
       r.template get<type>(place) = lane_set::template convert<type, from>(r.template get<from>(code::operand(I, 0)));
     } else if constexpr (about(what).operands == 1) {
       r.template get<type>(place) = lane_set::template unary<what, from>(r.template get<from>(code::operand(I, 0)));
+    } else if constexpr (about(what).operands == 3) {
+      r.template get<type>(place) = lane_set::template ternary<what, type>(r.template get<from>(code::operand(I, 0)),
+                                                                           r.template get<from>(code::operand(I, 1)),
+                                                                           r.template get<from>(code::operand(I, 2)));
     } else {
       r.template get<type>(place) = lane_set::template binary<what, from>(r.template get<from>(code::operand(I, 0)),
                                                                           r.template get<from>(code::operand(I, 1)));

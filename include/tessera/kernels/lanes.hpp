@@ -157,6 +157,8 @@ struct vector_lanes {
     if constexpr (Code == op::expm1) return functions::expm1(x, exponential<D>(x));
     else if constexpr (Code == op::exp2) return functions::exp2(x);
     else if constexpr (Code == op::log2) return functions::log2(x);
+    else if constexpr (Code == op::erf_inv)
+      return functions::each_lane(x, [](storage_t<D> lane) { return functions::inverse_error_function(lane); });
     else if constexpr (Code == op::tan) return xsimd::tan(x);
     else if constexpr (Code == op::asin) return xsimd::asin(x);
     else if constexpr (Code == op::acos) return xsimd::acos(x);
@@ -277,6 +279,11 @@ struct vector_lanes {
     else if constexpr (Code == op::le) return mask_of(a <= b);
     else if constexpr (Code == op::gt) return mask_of(a > b);
     else return mask_of(a >= b);
+  }
+
+  template <op Code, dtype D>
+  static vector<D> ternary(const vector<D>& a, const vector<D>& b, const vector<D>& c) {
+    return functions::threefry<Code>(a, b, c);
   }
 
   /// a where it wins or is NaN, else b (which is NaN where it is). xsimd 8.1 says that NaN != NaN is false on AVX, so

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/kernels/fused.hpp>
+#include <tessera/random/threefry.hpp>
 
 #include <cmath>
 #include <cstring>
@@ -145,6 +146,19 @@ inline double whole_number(graph::op code, double x, double y, dtype d) {
   return as_element(static_cast<double>(result()), d);
 }
 
+/// The words of the hash, as whole numbers.
+inline double threefry(graph::op code, double k0, double k1, double counter) {
+  const auto word = [](double x) { return static_cast<std::uint32_t>(x); };
+  const random::key made = random::threefry2x32({word(k0), word(k1)}, 0, word(counter));
+  return code == graph::op::threefry_hi ? made.hi : code == graph::op::threefry_lo ? made.lo : made.hi ^ made.lo;
+}
+
+/// In float32 as it is computed there, since random numbers are defined by it.
+inline double inverse_error_function(double x, dtype d) {
+  if (d == dtype::f32) return static_cast<double>(functions::inverse_error_function(static_cast<float>(x)));
+  return functions::inverse_error_function(x);
+}
+
 constexpr bool is_whole_number(graph::op code, dtype d) {
   using graph::op;
   return code == op::bit_and || code == op::bit_or || code == op::bit_xor || code == op::shift_left ||
@@ -190,6 +204,8 @@ inline void fused(std::span<const graph::word> words, const fused_call& call) {
         to = convert_number(reg(word(at + 3)), static_cast<dtype>(word(at + 2)), type);
       else if (code == graph::op::mul) to = product(reg(word(at + 3)), reg(word(at + 4)), type);
       else if (code == graph::op::square) to = product(reg(word(at + 3)), reg(word(at + 3)), type);
+      else if (about(code).operands == 3) to = threefry(code, reg(word(at + 3)), reg(word(at + 4)), reg(word(at + 5)));
+      else if (code == graph::op::erf_inv) to = inverse_error_function(reg(word(at + 3)), type);
       else if (is_whole_number(code, type)) to = whole_number(code, reg(word(at + 3)), reg(word(at + 4)), type);
       else if (about(code).operands == 1) to = as_element(unary(code, reg(word(at + 3))), type);
       else to = as_element(binary(code, reg(word(at + 3)), reg(word(at + 4))), type);

@@ -9,10 +9,11 @@
 namespace tessera {
 
 /// Each takes a floating-point array and gives one of the same type. Gradients are those of calculus; at the ends of
-/// asin and acos they are infinite. No collective. Source: jax.numpy.
+/// asin, acos and erf_inv they are infinite. No collective. Source: jax.numpy.
 inline constexpr ops::unary_operation<"expm1", graph::op::expm1, ops::wants::floats> expm1{};
 inline constexpr ops::unary_operation<"exp2", graph::op::exp2, ops::wants::floats> exp2{};
 inline constexpr ops::unary_operation<"log2", graph::op::log2, ops::wants::floats> log2{};
+inline constexpr ops::unary_operation<"erf_inv", graph::op::erf_inv, ops::wants::floats> erf_inv{};
 inline constexpr ops::unary_operation<"tan", graph::op::tan, ops::wants::floats> tan{};
 inline constexpr ops::unary_operation<"asin", graph::op::asin, ops::wants::floats> asin{};
 inline constexpr ops::unary_operation<"acos", graph::op::acos, ops::wants::floats> acos{};

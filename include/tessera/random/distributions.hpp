@@ -17,6 +17,7 @@
 
 #include <tessera/core/error.hpp>
 #include <tessera/core/number_text.hpp>
+#include <tessera/random/erf.hpp>
 #include <tessera/random/erf_inv.hpp>
 #include <tessera/random/threefry.hpp>
 
@@ -56,9 +57,9 @@ struct scaled_unit {
 /// Uniform on [lo, hi): max(lo, u (hi - lo) + lo) with u on [0, 1). As `jax.random.uniform`.
 /// Bounds that are not finite, lo > hi, or a hi - lo that overflows raise value_error.
 template <RandomReal T>
-class uniform {
+class uniform_distribution {
  public:
-  constexpr explicit uniform(T lo = 0, T hi = 1) : unit_{lo, hi - lo} {
+  constexpr explicit uniform_distribution(T lo = 0, T hi = 1) : unit_{lo, hi - lo} {
     constexpr T largest = std::numeric_limits<T>::max();
     if (!(lo >= -largest && hi <= largest && lo <= hi && hi - lo <= largest))
       detail::throw_bad_range("uniform", lo, hi, "finite, ascending and of finite width");
@@ -71,7 +72,7 @@ class uniform {
 
 /// Standard normal: sqrt(2) erf_inv(u), u uniform on [nextafter(-1, 0), 1). As `jax.random.normal`.
 template <RandomReal T>
-class normal {
+class normal_distribution {
  public:
   T operator()(key k, std::uint64_t i) const { return from_unit(unit(k, i)); }
 
@@ -84,12 +85,13 @@ class normal {
 /// clamped inside the bounds. As `jax.random.truncated_normal`. Bounds that are not finite or not ascending raise
 /// value_error; so do bounds so far out on one side that both error functions round to the same value.
 template <RandomReal T>
-class truncated_normal {
+class truncated_normal_distribution {
  public:
-  explicit truncated_normal(T lo = -2, T hi = 2)
-      : unit{}, least_(std::nextafter(lo, hi)), most_(std::nextafter(hi, lo)) {
-    const T from = std::erf(lo / std::numbers::sqrt2_v<T>), to = std::erf(hi / std::numbers::sqrt2_v<T>);
-    if (!(from < to && std::isfinite(lo) && std::isfinite(hi)))
+  constexpr explicit truncated_normal_distribution(T lo = -2, T hi = 2)
+      : unit{}, least_(detail::next_towards(lo, hi)), most_(detail::next_towards(hi, lo)) {
+    constexpr T largest = std::numeric_limits<T>::max();
+    const T from = detail::erf_of(lo / std::numbers::sqrt2_v<T>), to = detail::erf_of(hi / std::numbers::sqrt2_v<T>);
+    if (!(from < to && lo >= -largest && hi <= largest))
       detail::throw_bad_range("truncated_normal", lo, hi, "finite and ascending, with normal mass inside");
     unit = {from, to - from};
   }
@@ -97,6 +99,8 @@ class truncated_normal {
 
   detail::scaled_unit<T> unit;
   T from_unit(T u) const { return std::clamp(std::numbers::sqrt2_v<T> * erf_inv(u), least_, most_); }
+  constexpr T least() const { return least_; }
+  constexpr T most() const { return most_; }
 
  private:
   T least_, most_;
@@ -104,9 +108,9 @@ class truncated_normal {
 
 /// True with probability p: u < float(p), u uniform on [0, 1) in float. As `jax.random.bernoulli`.
 /// A p outside [0, 1] raises value_error.
-class bernoulli {
+class bernoulli_distribution {
  public:
-  constexpr explicit bernoulli(double p = 0.5) : p_(static_cast<float>(p)) {
+  constexpr explicit bernoulli_distribution(double p = 0.5) : p_(static_cast<float>(p)) {
     if (!(p >= 0 && p <= 1)) throw value_error("random::bernoulli: p = " + number_text(p) + " is outside [0, 1]");
   }
   constexpr bool operator()(key k, std::uint64_t i) const { return detail::unit_at<float>(k, i) < p_; }
@@ -155,20 +159,20 @@ constexpr void fill(std::span<T> out, key k, const Distribution& distribution, s
 
 template <RandomReal T>
 constexpr T uniform_at(key k, std::uint64_t i, T lo = 0, T hi = 1) {
-  return uniform<T>(lo, hi)(k, i);
+  return uniform_distribution<T>(lo, hi)(k, i);
 }
 
 template <RandomReal T>
 T normal_at(key k, std::uint64_t i) {
-  return normal<T>()(k, i);
+  return normal_distribution<T>()(k, i);
 }
 
 template <RandomReal T>
 T truncated_normal_at(key k, std::uint64_t i, T lo = -2, T hi = 2) {
-  return truncated_normal<T>(lo, hi)(k, i);
+  return truncated_normal_distribution<T>(lo, hi)(k, i);
 }
 
-constexpr bool bernoulli_at(key k, std::uint64_t i, double p = 0.5) { return bernoulli(p)(k, i); }
+constexpr bool bernoulli_at(key k, std::uint64_t i, double p = 0.5) { return bernoulli_distribution(p)(k, i); }
 
 template <RandomInteger T>
 constexpr T randint_at(key k, std::uint64_t i, T lo, T hi) {
@@ -177,22 +181,22 @@ constexpr T randint_at(key k, std::uint64_t i, T lo, T hi) {
 
 template <RandomReal T>
 constexpr void fill_uniform(std::span<T> out, key k, std::uint64_t first_index = 0, T lo = 0, T hi = 1) {
-  fill(out, k, uniform<T>(lo, hi), first_index);
+  fill(out, k, uniform_distribution<T>(lo, hi), first_index);
 }
 
 template <RandomReal T>
 void fill_normal(std::span<T> out, key k, std::uint64_t first_index = 0) {
-  fill(out, k, normal<T>(), first_index);
+  fill(out, k, normal_distribution<T>(), first_index);
 }
 
 template <RandomReal T>
 void fill_truncated_normal(std::span<T> out, key k, std::uint64_t first_index = 0, T lo = -2, T hi = 2) {
-  fill(out, k, truncated_normal<T>(lo, hi), first_index);
+  fill(out, k, truncated_normal_distribution<T>(lo, hi), first_index);
 }
 
 template <class T>
 constexpr void fill_bernoulli(std::span<T> out, key k, std::uint64_t first_index = 0, double p = 0.5) {
-  fill(out, k, bernoulli(p), first_index);
+  fill(out, k, bernoulli_distribution(p), first_index);
 }
 
 template <RandomInteger T>

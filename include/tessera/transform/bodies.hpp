@@ -22,6 +22,7 @@ constexpr bool checks_something(const graph::graph& g) {
 constexpr bool checks_inside(const graph::graph& g, const graph::node& n) {
   if (n.code != op::control) return false;
   const graph::control c = graph::control_of(n);
+  if (c.kind == graph::control_kind::custom_gradient) return false;
   for (int b = 0; b < c.bodies(); ++b)
     if (checks_something(g.bodies[static_cast<std::size_t>(c.body + b)])) return true;
   return false;

@@ -60,6 +60,7 @@ constexpr value unary_cotangent(op code, value x, value y, value ct) {
     case op::expm1: return ct * (y + 1.0);
     case op::exp2: return ct * (y * std::numbers::ln2);
     case op::log2: return ct / (x * std::numbers::ln2);
+    case op::erf_inv: return ct * (0.5 / std::numbers::inv_sqrtpi * graph::unary(op::exp, y * y));
     case op::tan: return ct * (y * y + 1.0);
     case op::asin: return ct * graph::unary(op::rsqrt, (1.0 - x) * (x + 1.0));
     case op::acos: return -(ct * graph::unary(op::rsqrt, (1.0 - x) * (x + 1.0)));

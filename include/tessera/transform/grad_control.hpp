@@ -389,6 +389,30 @@ constexpr graph::list<argument_cotangent> call_cotangents(graph::graph& g, int i
   return wanted_results(g, graph::add_control(g, back, given), arguments, in.wanted, 0);
 }
 
+/// The body of a custom gradient, written where it is asked for.
+constexpr graph::list<argument_cotangent> custom_cotangents(graph::graph& g, int id, const control_cotangents_in& in) {
+  const graph::control c = graph::control_of(g.at(id));
+  const graph::list<int> arguments = graph::arguments_of(g, id);
+  const graph::graph body = g.bodies[static_cast<std::size_t>(c.body)];
+  const auto inputs = static_cast<std::size_t>(c.carries);
+  const auto kept = inputs + static_cast<std::size_t>(c.stacked);
+  const auto captured = kept + static_cast<std::size_t>(c.trips);
+  graph::list<int> parameters{graph::constant(&g, dtype::i32, 0).id};
+  for (std::size_t i = kept; i < captured; ++i) parameters.push_back(arguments[i]);
+  for (std::size_t r = 0; r < kept - inputs; ++r) {
+    const bool given = r < in.of_results.size() && in.of_results[r] >= 0;
+    parameters.push_back(given ? in.of_results[r] : graph::full(&g, g.type(arguments[inputs + r]), 0.0).id);
+  }
+  for (std::size_t i = captured; i < arguments.size(); ++i) parameters.push_back(arguments[i]);
+  const graph::list<int> place = embed(g, body, parameters);
+  graph::list<argument_cotangent> result(arguments.size());
+  for (std::size_t i = 0; i < inputs; ++i) {
+    const int made = body.outputs[i].node;
+    if (in.wanted[i] && is_floating(body.type(made).type)) result[i].id = place[static_cast<std::size_t>(made)];
+  }
+  return result;
+}
+
 /// A while loop does not know how many trips it will make, so nothing can be kept for a gradient.
 inline void while_loop_has_no_gradient() {
   throw std::logic_error("tessera: while_loop: it has no gradient; use scan or fori_loop with constant bounds");
@@ -400,6 +424,7 @@ constexpr graph::list<argument_cotangent> control_cotangents(graph::graph& g, in
     case graph::control_kind::scan: return scan_gradient(g, id, in, around).run();
     case graph::control_kind::branch: return branch_cotangents(g, id, in, around);
     case graph::control_kind::call: return call_cotangents(g, id, in, around);
+    case graph::control_kind::custom_gradient: return custom_cotangents(g, id, in);
     default: while_loop_has_no_gradient();
   }
   return {};

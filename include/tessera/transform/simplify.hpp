@@ -125,6 +125,10 @@ constexpr graph::graph merge_equal(const graph::graph& g) {
   result.bodies = g.bodies;
   for (int i = 0; i < g.size(); ++i) {
     graph::node n = g.at(i);
+    if (const int same = graph::passed_on(g, n); same >= 0) {
+      place[static_cast<std::size_t>(i)] = place[static_cast<std::size_t>(same)];
+      continue;
+    }
     for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
     skip_inner_reshape(result, n);
     fold_constants(result, n);

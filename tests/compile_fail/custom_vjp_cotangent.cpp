@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: tessera: custom_vjp: a cotangent is not of its argument's type; convert, reshape or reshard it
+// note: argument 1 is float32[32@data], its cotangent float32[32]
+#include "arrays.hpp"
+#include "cure.hpp"
+
+inline constexpr auto f = ts::custom_vjp([](auto x) { return x; }, [](auto x) { return std::pair(x, x); },
+                                         [](auto, auto ct) { return std::tuple(CURE((ts::reshard<P<>>(ct)), (ct))); });
+using result = decltype(f(floats<ts::shape<32>, P<"data">>));
+static_assert(ts::ArrayLike<result>);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: tessera: custom_vjp: bwd gives not one cotangent an argument; return a tuple of them, or none
+// note: 1 argument
+#include "arrays.hpp"
+#include "cure.hpp"
+
+inline constexpr auto f = ts::custom_vjp([](auto x) { return x; }, [](auto x) { return std::pair(x, x); },
+                                         [](auto, auto ct) { return CURE((ct), (std::tuple(ct))); });
+using result = decltype(f(floats<ts::shape<32>, P<"data">>));
+static_assert(ts::ArrayLike<result>);
