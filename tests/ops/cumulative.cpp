@@ -16,6 +16,13 @@ TEST_CASE("argsort gives int32 of the same extents and cuts") {
   STATIC_REQUIRE(TYPE(ts::argsort(bools, ts::descending)) == "int32[4@x,8]");
 }
 
+TEST_CASE("sort keeps the type; top_k gives values and positions, as many as were asked for") {
+  STATIC_REQUIRE(TYPE(ts::sort(by_x)) == "float32[4@x,8]" && TYPE(ts::sort<0>(row, ts::descending)) == "float32[8]");
+  STATIC_REQUIRE(TYPE(ts::top_k<3>(by_x).first) == "float32[4@x,3]" &&
+                 TYPE(ts::top_k<3>(by_x).second) == "int32[4@x,3]");
+  STATIC_REQUIRE(TYPE(ts::sort(bools)) == "bool[4@x,8]" && TYPE(ts::top_k<2, 0>(whole).first) == "float32[2,8]");
+}
+
 using ts::graph::running;
 
 TEST_CASE("Dimensions that are cut or not there have no order and no running sum") {

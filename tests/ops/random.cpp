@@ -29,6 +29,7 @@ TEST_CASE("What is drawn is uncut unless out_sharding says otherwise; keys side 
   STATIC_REQUIRE(TYPE(rnd::truncated_normal<shape<8>>(key, -1, 3)) == "float32[8]");
   STATIC_REQUIRE(TYPE(rnd::randint<shape<8>>(key, 0, 10)) == "int32[8]" &&
                  TYPE(rnd::randint<shape<8>, ts::u32>(key, 0, 10)) == "uint32[8]");
+  STATIC_REQUIRE(TYPE(rnd::permutation<100>(key)) == "int32[100]");
 }
 
 template <class Shape, class OutSpec = void>

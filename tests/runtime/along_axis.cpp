@@ -3,7 +3,7 @@
 #include "runtime/differences.hpp"
 #include "runtime/mesh_independence.hpp"
 
-#include <tessera/graph/along_axis.hpp>
+#include <tessera/ops/sort.hpp>
 
 using namespace runtime_test;
 using graph::running;
@@ -46,6 +46,20 @@ std::vector<op_case> cases(std::int64_t u) {
   return all;
 }
 
+template <bool Descending>
+op_case sort_case(std::vector<std::int64_t> extents, int axis, std::int64_t count) {
+  return {"sort along " + std::to_string(axis),
+          {{std::move(extents), -3, 4, true}},
+          [=](std::span<const value> x, const spec_value*) {
+            if (x[0].type().dims[axis].axes != 0) throw std::logic_error("the dimension is cut");
+            return tessera::ops::in_order(x[0], graph::argsort(x[0], axis, count, Descending), axis);
+          }};
+}
+
+std::vector<op_case> sort_cases(std::int64_t u) {
+  return {sort_case<false>({u, 5}, 1, 5), sort_case<true>({u, 5}, 1, 2), sort_case<true>({4, u}, 0, 4)};
+}
+
 /// The gradient of sum(ct y) for y a running value of one row.
 std::vector<double> gradient_of_running(running kind, std::vector<double> x, std::vector<double> ct,
                                         bool reverse = false) {
@@ -63,6 +77,9 @@ using numbers = std::vector<double>;
 TEST_CASE("gradients of running values and recurrences agree with differences") { check_all(cases(2)); }
 
 TEST_CASE("running values and recurrences give the one-device answer on every mesh") { check_meshes(cases(8), 40); }
+
+TEST_CASE("gradients of sorted elements go back to where they stood") { check_all(sort_cases(2)); }
+TEST_CASE("sorted elements are the one-device ones on every mesh") { check_meshes(sort_cases(8), 40); }
 
 TEST_CASE("the gradient of a running product is right where elements are zero") {
   // y = (a, a b, a b c) with weights 1, 10, 100: da = 1 + 10 b + 100 b c, db = 10 a + 100 a c, dc = 100 a b.

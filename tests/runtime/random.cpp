@@ -5,6 +5,7 @@
 
 #include "reference/reference.hpp"
 
+#include <tessera/random/permutation.hpp>
 #include <tessera/tessera.hpp>
 
 #include <catch2/catch.hpp>
@@ -159,6 +160,19 @@ TEST_CASE("random numbers are those of outside on every mesh, however they are c
         type.type = dtype::bool_;
         CHECK(drawn(k, type, flip, mesh) == filled<bool>(k, n, rnd::bernoulli_distribution(0.3)));
       }
+}
+
+TEST_CASE("permutations within a step are those of outside, in one round of sorting or two") {
+  const rnd::key k{3, 4};
+  for (std::int64_t n : {0, 1, 2, 100, 1625, 1626, 5000}) {
+    graph::graph g;
+    const value key{&g, g.add_parameter(key_type)};
+    g.outputs = {{rnd::detail::write_permutation({key}, array_type(dtype::i32, {n})).id, -1}};
+    const std::vector<bytes> inputs{key_bytes(k)};
+    const std::vector<double> got = to_numbers(runtime::evaluate(g, inputs)[0], dtype::i32);
+    const std::vector<std::uint32_t> expected = rnd::permutation(k, static_cast<std::size_t>(n));
+    CHECK(got == std::vector<double>(expected.begin(), expected.end()));
+  }
 }
 
 TEST_CASE("integers of every range that int32 and uint32 have are those of outside") {

@@ -195,6 +195,7 @@ OPERATIONS = {
     "jnp.where": call("ts::where", "a", "b", "c"),
     "dot_general": contraction,
     "einsum": einsum,
+    "sort": lambda case: f"ts::sort<{case['params']['dimension']}>(a)",
     "cumsum": lambda case: f"ts::cumsum<{case['params']['axis']}>(a)",
     "random.bits": random("bits"),
     "random_bits": random("bits"),
@@ -252,6 +253,7 @@ OPERATIONS = {
 }
 
 REFUSED = {
+    "red19": "sort_cut",
     "ew05": "elementwise_sharding",
     "ew15": "elementwise_sharding",
     "ew07": "elementwise_duplicate",

@@ -7,6 +7,7 @@
 #include <tessera/graph/position.hpp>
 #include <tessera/ops/math.hpp>
 #include <tessera/ops/reduction.hpp>
+#include <tessera/ops/sort.hpp>
 #include <tessera/random/distributions.hpp>
 #include <tessera/random/erf.hpp>
 
@@ -332,6 +333,51 @@ constexpr auto bernoulli(const ArrayLike auto& key, OutSharding auto... options)
 template <class Shape, dtype D = dtype::i32>
 constexpr auto randint(const ArrayLike auto& key, std::int64_t lo, std::int64_t hi, OutSharding auto... options) {
   return detail::draw<"random::randint", Shape, D>(key, detail::integers_of<D>(lo, hi), options...);
+}
+
+namespace detail {
+
+/// Rounds of sorting by random words after which ties are harmless: ceil(3 ln n / ln(2^32 - 1)); n^3 <= (2^32 - 1)^r.
+constexpr int permutation_rounds(std::int64_t n) {
+  constexpr long double most = 4294967295.0L;
+  const long double cube = static_cast<long double>(n) * static_cast<long double>(n) * static_cast<long double>(n);
+  int rounds = 0;
+  for (long double reached = 1; reached < cube; reached *= most) ++rounds;
+  return rounds;
+}
+
+template <std::int64_t N>
+inline constexpr auto permutation_rule = [](std::span<const aval> x, const mesh_value&) {
+  if (const message why = key_fault(x[0]); why != message::none || x[0].rank != 1) return refuse(message::random_key);
+  if (N < 0) return refuse(message::shape_extent, 0);
+  if (N > std::numeric_limits<std::int32_t>::max()) return refuse(message::reduce_index);
+  ruling ruled{scalar_aval(dtype::i32)};
+  ruled.result.dims[ruled.result.rank++] = {N, 0};
+  return ruled;
+};
+
+inline constexpr auto write_permutation = [](const std::array<value, 1>& k, const aval& type) {
+  value key = k[0];
+  aval words = type;
+  words.type = dtype::u32;
+  value order = graph::position(key.owner, type, 0, dtype::i32);
+  for (int round = permutation_rounds(type.dims[0].extent); round > 0; --round) {
+    const value next = child(key, graph::constant(key.owner, dtype::u32, 0));
+    const value subkey = child(key, graph::constant(key.owner, dtype::u32, 1));
+    const value drawn = source(subkey, words).word(op::threefry_bits);
+    order = ops::in_order(order, graph::argsort(drawn, 0, type.dims[0].extent, false), 0);
+    key = next;
+  }
+  return order;
+};
+
+}  // namespace detail
+
+/// `permutation<100>(key)`: int32, 0 ... 99 in random order, the one that `permutation(key, 100)` gives outside a step.
+/// Uncut. Source: jax.random.permutation.
+template <std::int64_t N>
+constexpr auto permutation(const ArrayLike auto& key) {
+  return ops::apply<"random::permutation", detail::permutation_rule<N>>(detail::write_permutation, key);
 }
 
 }  // namespace tessera::random

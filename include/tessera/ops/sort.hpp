@@ -3,9 +3,11 @@
 #pragma once
 
 #include <tessera/graph/along_axis.hpp>
+#include <tessera/graph/gather.hpp>
 #include <tessera/ops/cumulative.hpp>
 
 #include <limits>
+#include <utility>
 
 namespace tessera {
 
@@ -47,6 +49,52 @@ constexpr auto argsort(const ArrayLike auto& x) {
 template <int Axis = -1>
 constexpr auto argsort(const ArrayLike auto& x, descending_t) {
   return ops::apply<"argsort", ops::argsort_rule<Axis, -1>>(ops::write_argsort<Axis, true>, x);
+}
+
+namespace ops {
+
+/// The elements of x along a dimension at the places that `order` names; each in range, so nothing is checked.
+constexpr graph::value in_order(graph::value x, graph::value order, int axis) {
+  sharding::indexing how;
+  how.axis = axis;
+  how.pointwise = true;
+  aval type = x.type();
+  type.dims[axis].extent = order.type().dims[axis].extent;
+  return graph::gather(x, order, how, type);
+}
+
+template <int Axis, std::int64_t Count>
+inline constexpr auto sort_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+  ruling ruled = argsort_rule<Axis, Count>(x, mesh);
+  ruled.result.type = x[0].type;
+  return ruled;
+};
+
+template <int Axis, bool Descending>
+inline constexpr auto write_sort = [](const std::array<graph::value, 1>& x, const aval& type) {
+  return in_order(x[0], write_argsort<Axis, Descending>(x, type), Axis < 0 ? Axis + type.rank : Axis);
+};
+
+}  // namespace ops
+
+/// `sort<0>(x)`: the elements along a dimension in the order that `argsort` gives. Same extents and cuts. Gradient: each
+/// element's goes back to where it stood. Saved for it: the order. Source: jax.numpy.sort.
+template <int Axis = -1>
+constexpr auto sort(const ArrayLike auto& x) {
+  return ops::apply<"sort", ops::sort_rule<Axis, -1>>(ops::write_sort<Axis, false>, x);
+}
+template <int Axis = -1>
+constexpr auto sort(const ArrayLike auto& x, descending_t) {
+  return ops::apply<"sort", ops::sort_rule<Axis, -1>>(ops::write_sort<Axis, true>, x);
+}
+
+/// `auto [values, indices] = top_k<3>(x)`: the K largest elements along a dimension (the last unless told), the largest
+/// first, and where they stand, int32; of equal ones the first. The dimension must be uncut and have K elements. Gradient:
+/// to the elements that were chosen. Source: jax.lax.top_k.
+template <std::int64_t K, int Axis = -1>
+constexpr auto top_k(const ArrayLike auto& x) {
+  return std::pair(ops::apply<"top_k", ops::sort_rule<Axis, K>>(ops::write_sort<Axis, true>, x),
+                   ops::apply<"top_k", ops::argsort_rule<Axis, K>>(ops::write_argsort<Axis, true>, x));
 }
 
 }  // namespace tessera
