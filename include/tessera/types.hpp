@@ -17,6 +17,7 @@
 #include <tessera/ops/convert.hpp>
 #include <tessera/ops/create.hpp>
 #include <tessera/ops/cumulative.hpp>
+#include <tessera/ops/custom_op.hpp>
 #include <tessera/ops/custom_vjp.hpp>
 #include <tessera/ops/dims.hpp>
 #include <tessera/ops/dot_general.hpp>

@@ -100,6 +100,8 @@
   X(sort_count, "tessera: sort: there are not as many elements; name a number up to the extent")                       \
   X(random_key, "tessera: random: this is no key; make one with random::make_key(seed)")                               \
   X(random_size, "tessera: random: a key draws no more than 2^32 elements; draw parts from keys of their own")         \
+  X(custom_op_refused,                                                                                                 \
+    "tessera: custom_op: the rule of the operation refuses these operands; see its documentation, or reshard them")    \
   X(custom_vjp_forward, "tessera: custom_vjp: fwd gives no pair; return std::pair(result, residuals)")                 \
   X(custom_vjp_result, "tessera: custom_vjp: fwd gives another result than the function; return the same types")       \
   X(custom_vjp_count, "tessera: custom_vjp: bwd gives not one cotangent an argument; return a tuple of them, or none") \

@@ -89,6 +89,7 @@ struct graph {
   graph* parent = nullptr;     ///< the graph whose node will run this body
   graph* innermost = nullptr;  ///< of the outermost graph: the body that is being traced, or null
   list<capture> captures{};    ///< parameters behind those that the control node gives
+  bool backward = false;       ///< whether it is the body of a custom gradient
 
   constexpr int size() const { return static_cast<int>(nodes.size()); }
   constexpr const node& at(int i) const { return nodes[static_cast<std::size_t>(i)]; }

@@ -21,6 +21,7 @@ enum class op_kind : std::uint8_t {
   list,
   control,
   result,
+  custom,
   manual  ///< of shard_map: its boundary, and the collectives of its body; partitioning turns them into others
 };
 
@@ -112,6 +113,9 @@ enum class op_kind : std::uint8_t {
   X(cumulative, rows, 1, false)           \
   X(recurrence, rows, 2, false)           \
   X(argsort, rows, 1, false)              \
+  X(custom1, custom, 1, false)            \
+  X(custom2, custom, 2, false)            \
+  X(custom3, custom, 3, false)            \
   X(softmax, rows, 1, true)               \
   X(log_softmax, rows, 1, true)           \
   X(softmax_grad, rows, 2, false)         \

@@ -73,6 +73,7 @@ enum class source_mode : std::uint8_t { repeated, contiguous, strided, count_rep
   X(cumulative, 5)       \
   X(recurrence, 5)       \
   X(argsort, 5)          \
+  X(custom, 0)           \
   X(check_range, 2)      \
   X(copy_out, 0)         \
   X(scan, 1)             \

@@ -67,6 +67,56 @@ constexpr void put_cotangents(open_body& traced, int meaningless, const Argument
   });
 }
 
+/// What function and fwd give for arguments of these types, over their common mesh.
+template <class F, class Forward, class... Args>
+struct forward_types {
+  using result = std::remove_cvref_t<decltype(std::declval<const F&>()(std::declval<Args&>()...))>;
+  using pair = std::remove_cvref_t<decltype(std::declval<const Forward&>()(std::declval<Args&>()...))>;
+  static constexpr bool is_pair = requires(pair p) { p.first, p.second; };
+
+  static constexpr auto parts() {
+    if constexpr (is_pair)
+      return std::type_identity<std::pair<std::remove_cvref_t<decltype(std::declval<pair>().first)>,
+                                          std::remove_cvref_t<decltype(std::declval<pair>().second)>>>{};
+    else return std::type_identity<std::pair<result, none_t>>{};
+  }
+  using made = typename decltype(parts())::type::first_type;
+  using kept = typename decltype(parts())::type::second_type;
+  using mesh = typename join_meshes<typename mesh_of_tree<Args>::type..., typename mesh_of_tree<result>::type,
+                                    typename mesh_of_tree<kept>::type>::type;
+
+  static constexpr message failure = [] {
+    if constexpr (has_poison<result> || Poison<pair> || has_poison<made> || has_poison<kept>) return message::none;
+    else if constexpr (!is_pair) return message::custom_vjp_forward;
+    else if constexpr (!std::same_as<body_form<made, mesh>, body_form<result, mesh>>) return message::custom_vjp_result;
+    else return message::none;
+  }();
+  static constexpr bool silent = has_poison<result> || Poison<pair> || has_poison<made> || has_poison<kept>;
+  static constexpr bool traced = !silent && failure == message::none;
+  using type = typename std::conditional_t<traced, std::type_identity<body_form<result, mesh>>,
+                                           std::type_identity<poison>>::type;
+};
+
+/// Without an array nothing is traced.
+template <class F, class Forward, class... Args>
+struct custom_vjp_result
+    : std::conditional_t<(has_array<Args> || ...), forward_types<F, Forward, Args...>,
+                         std::type_identity<decltype(std::declval<const F&>()(std::declval<Args&>()...))>> {};
+template <class F, class Forward, class... Args>
+requires(has_poison<Args> || ...) struct custom_vjp_result<F, Forward, Args...> : std::type_identity<poison> {
+};
+
+/// Custom gradients within custom gradients that are written, so that one may use its own function: enough for second
+/// derivatives.
+inline constexpr int max_custom_depth = 2;
+
+constexpr int custom_depth(const graph::graph& here) {
+  int depth = 0;
+  for (const graph::graph* g = &here; g != nullptr; g = g->parent) depth += g->backward ? 1 : 0;
+  return depth;
+}
+
+/// Its result's type does not depend on bwd, which may therefore call the function itself.
 template <class F, class Forward, class Backward>
 struct custom_vjp_function {
   F function;
@@ -74,52 +124,45 @@ struct custom_vjp_function {
   Backward backward;
 
   template <class... Args>
-  constexpr auto operator()(Args... args) const {
-    using result = std::remove_cvref_t<decltype(function(args...))>;
-    if constexpr ((has_poison<Args> || ...) || has_poison<result>) return poison{};
-    else if constexpr (!(has_array<Args> || ...)) return function(args...);
-    else return with_forward<result>(args...);
-  }
-
- private:
-  template <class Result, class... Args>
-  constexpr auto with_forward(Args&... args) const {
-    using pair = std::remove_cvref_t<decltype(forward(args...))>;
-    if constexpr (Poison<pair>) {
-      return poison{};
-    } else if constexpr (!requires(pair p) { p.first, p.second; }) {
-      diagnose(report<message::custom_vjp_forward, no_details<pair>>);
-      return poison{};
+  constexpr typename custom_vjp_result<F, Forward, Args...>::type operator()(Args... args) const {
+    if constexpr ((has_poison<Args> || ...)) {
+      return {};
+    } else if constexpr (!(has_array<Args> || ...)) {
+      return function(args...);
     } else {
-      using made = std::remove_cvref_t<decltype(std::declval<pair>().first)>;
-      using kept = std::remove_cvref_t<decltype(std::declval<pair>().second)>;
-      using M = typename join_meshes<typename mesh_of_tree<Args>::type..., typename mesh_of_tree<Result>::type,
-                                     typename mesh_of_tree<kept>::type>::type;
-      if constexpr (has_poison<made> || has_poison<kept>) {
-        return poison{};
-      } else if constexpr (!std::same_as<body_form<made, M>, body_form<Result, M>>) {
-        diagnose(report<message::custom_vjp_result, [] { return change_details<"result", Result, made, M>(); }>);
-        return poison{};
+      using types = forward_types<F, Forward, Args...>;
+      if constexpr (types::failure == message::custom_vjp_forward) {
+        diagnose(report<message::custom_vjp_forward, no_details<types>>);
+        return {};
+      } else if constexpr (types::failure == message::custom_vjp_result) {
+        diagnose(report<message::custom_vjp_result, [] {
+          return change_details<"result", typename types::result, typename types::made, typename types::mesh>();
+        }>);
+        return {};
+      } else if constexpr (types::traced) {
+        return checked<types>(args...);
       } else {
-        return with_backward<Result, kept, M>(args...);
+        return {};
       }
     }
   }
 
-  template <class Result, class Kept, class M, class... Args>
-  constexpr auto with_backward(Args&... args) const {
-    using residuals = body_form<Kept, M>;
+ private:
+  template <class Types, class... Args>
+  constexpr typename Types::type checked(Args&... args) const {
+    using M = typename Types::mesh;
+    using residuals = body_form<typename Types::kept, M>;
     using cotangents =
-        std::remove_cvref_t<decltype(backward(std::declval<residuals&>(), std::declval<body_form<Result, M>&>()))>;
+        std::remove_cvref_t<decltype(backward(std::declval<residuals&>(), std::declval<typename Types::type&>()))>;
     using list = typename as_tuple<cotangents>::type;
     if constexpr (has_poison<cotangents>) {
-      return poison{};
+      return {};
     } else if constexpr (!as_tuple<cotangents>::is_one || std::tuple_size_v<list> != sizeof...(Args)) {
       diagnose(report<message::custom_vjp_count, [] {
         return text_buffer{} << static_cast<int>(sizeof...(Args))
                              << (sizeof...(Args) == 1 ? " argument" : " arguments");
       }>);
-      return poison{};
+      return {};
     } else {
       constexpr std::size_t wrong =
           first_wrong_cotangent<M>(std::type_identity<std::tuple<Args...>>{}, std::type_identity<list>{});
@@ -132,32 +175,43 @@ struct custom_vjp_function {
           write_leaves<std::tuple_element_t<wrong, list>, M>(out);
           return out;
         }>);
-        return poison{};
+        return {};
       } else {
-        return trace<body_form<Result, M>, residuals, M>(args...);
+        return trace<Types, residuals>(args...);
       }
     }
   }
 
-  template <class Result, class Residuals, class M, class... Args>
-  constexpr Result trace(Args&... args) const {
+  template <class Types, class Residuals, class... Args>
+  constexpr typename Types::type trace(Args&... args) const {
+    using M = typename Types::mesh;
+    using Result = typename Types::type;
     graph::graph* owner = nullptr;
     ((owner = owner == nullptr ? owner_of_tree(args) : owner), ...);
     if (owner == nullptr)
       throw value_error("tessera: a traced operation was called outside jit; call it inside a step function");
     graph::graph& here = owner->active();
     const auto made = function(args...);
+    graph::list<int> results;
+    append_nodes(made, here, results);
+    Result form = shaped_like<Result>(made);
+    std::size_t next = 0;
+    if (custom_depth(here) >= max_custom_depth) {
+      set_nodes(form, here, results, next);
+      return form;
+    }
     const auto kept = forward(args...).second;
     graph::list<int> arguments;
     (append_nodes(args, here, arguments), ...);
     const auto inputs = static_cast<int>(arguments.size());
-    append_nodes(made, here, arguments);
-    const int results = static_cast<int>(arguments.size()) - inputs;
+    arguments.insert(arguments.end(), results.begin(), results.end());
     append_nodes(kept, here, arguments);
-    graph::control c{graph::control_kind::custom_gradient, 0, static_cast<int>(arguments.size()) - inputs - results,
-                     inputs, results};
+    const auto outputs = static_cast<int>(results.size());
+    const graph::control c{graph::control_kind::custom_gradient, 0,
+                           static_cast<int>(arguments.size()) - inputs - outputs, inputs, outputs};
 
     open_body traced(here);
+    traced.body.backward = true;
     Residuals residuals = traced.template bind<Residuals, M>(shaped_like<Residuals>(kept));
     Result cotangent = traced.template bind<Result, M>(shaped_like<Result>(made));
     const auto back = backward(residuals, cotangent);
@@ -170,15 +224,12 @@ struct custom_vjp_function {
     traced.close();
 
     graph::list<aval> types;
-    for (int r = 0; r < results; ++r) types.push_back(here.type(arguments[static_cast<std::size_t>(inputs + r)]));
+    for (int r : results) types.push_back(here.type(r));
     open_body* const bodies[] = {&traced};
     const int node = finish(here, c, arguments, bodies);
-    graph::list<int> nodes;
-    for (int r = 0; r < results; ++r)
-      nodes.push_back(graph::add_result(here, node, r, types[static_cast<std::size_t>(r)]));
-    Result form = shaped_like<Result>(made);
-    std::size_t next = 0;
-    set_nodes(form, here, nodes, next);
+    for (std::size_t r = 0; r < results.size(); ++r)
+      results[r] = graph::add_result(here, node, static_cast<int>(r), types[r]);
+    set_nodes(form, here, results, next);
     return form;
   }
 };
@@ -189,7 +240,7 @@ struct custom_vjp_function {
 /// bwd says. fwd(args...) gives std::pair(the same result, residuals), of which the residuals are kept; bwd(residuals,
 /// cotangent of the result) gives a tuple of one cotangent an argument, of exactly its type, or `none` for an argument
 /// through which nothing flows. Arguments, results and residuals are arrays or trees of them: tuples, pairs, modules.
-/// Second derivatives go through fwd and bwd. Collectives: those of what is written. Source: jax.custom_vjp.
+/// bwd may use f itself. Second derivatives go through fwd and bwd; higher ones are those of `function`. Collectives: those of what is written. Source: jax.custom_vjp.
 template <class F, class Forward, class Backward>
 constexpr auto custom_vjp(F function, Forward fwd, Backward bwd) {
   return ops::custom_vjp_function<F, Forward, Backward>{function, fwd, bwd};

@@ -5,6 +5,8 @@
 #include <tessera/ops/one_hot.hpp>
 #include <tessera/ops/softmax.hpp>
 
+#include <limits>
+
 namespace tessera::optim {
 
 inline constexpr auto cross_entropy_rule = [](std::span<const aval> x, const mesh_value& mesh) {
@@ -40,6 +42,37 @@ inline constexpr auto write_cross_entropy = [](const std::array<graph::value, 2>
 constexpr auto softmax_cross_entropy_with_integer_labels(const ArrayLike auto& logits, const ArrayLike auto& labels) {
   return ops::apply<"softmax_cross_entropy_with_integer_labels", cross_entropy_rule>(write_cross_entropy, logits,
                                                                                      labels);
+}
+
+inline constexpr auto soft_cross_entropy_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+  for (const aval& operand : x)
+    if (!is_floating(operand.type)) return refuse(message::softmax_needs_float);
+  if (x[0].rank < 1 || x[0].dims[x[0].rank - 1].extent < 1) return refuse(message::cross_entropy_classes);
+  const ruling both = sharding::elementwise(x, mesh);
+  if (!both.ok()) return both;
+  return both.result.same_shape(x[0])
+             ? sharding::reduce(both.result, 1U << (both.result.rank - 1), false, nullptr, mesh)
+             : refuse(message::elementwise_shape);
+};
+
+/// A class of probability 0 that has label 0 counts nothing: 0 times -infinity is left out.
+inline constexpr auto write_soft_cross_entropy = [](const std::array<graph::value, 2>& x, const aval&) {
+  const graph::value logp = ops::write_softmax<graph::op::log_softmax, -1>({x[0]}, x[0].type());
+  const graph::value zero = graph::number_like(logp, 0);
+  const graph::value impossible =
+      graph::binary(graph::op::eq, logp, graph::number_like(logp, -std::numeric_limits<double>::infinity()));
+  const graph::value without =
+      graph::binary(graph::op::logical_and, impossible, graph::binary(graph::op::eq, x[1], zero));
+  const graph::value terms = x[1] * graph::select(without, zero, logp);
+  return -graph::reduce(graph::op::reduce_sum, terms, 1U << (terms.type().rank - 1), false);
+};
+
+/// -sum(labels log_softmax(logits)) over the classes, one loss a row: labels are probabilities of the logits' shape (or
+/// broadcast to it) and dtype. A class with label 0 counts nothing even if its logit is -inf. Gradient: to the logits
+/// softmax sum(labels) - labels, to the labels -log_softmax. Saved for it: log-softmax and labels. Collectives: none, or
+/// those of a cut class dimension. Source: optax.softmax_cross_entropy.
+constexpr auto softmax_cross_entropy(const ArrayLike auto& logits, const ArrayLike auto& labels) {
+  return ops::apply<"softmax_cross_entropy", soft_cross_entropy_rule>(write_soft_cross_entropy, logits, labels);
 }
 
 }  // namespace tessera::optim

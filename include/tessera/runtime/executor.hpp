@@ -8,6 +8,7 @@
 #include <tessera/graph/program.hpp>
 #include <tessera/kernels/argsort.hpp>
 #include <tessera/kernels/cumulative.hpp>
+#include <tessera/kernels/custom.hpp>
 #include <tessera/kernels/fused.hpp>
 #include <tessera/kernels/gather.hpp>
 #include <tessera/kernels/gemm.hpp>
@@ -88,6 +89,7 @@ class basic_executor {
     else if constexpr (Kind == step_kind::reduce) return &basic_executor::template run_reduce<T>;
     else if constexpr (Kind == step_kind::cumulative) return &basic_executor::template run_cumulative<T>;
     else if constexpr (Kind == step_kind::recurrence) return &basic_executor::template run_recurrence<T>;
+    else if constexpr (Kind == step_kind::custom) return &basic_executor::run_custom;
     else if constexpr (Kind == step_kind::argsort) return &basic_executor::template run_argsort<T>;
     else if constexpr (Kind == step_kind::check_range) return &basic_executor::template run_check<T>;
     else if constexpr (Kind == step_kind::update_slice) return &basic_executor::template run_update_slice<T>;
@@ -399,6 +401,23 @@ class basic_executor {
       kernels::recurrence(walk_of(s), s.sizes[3] != 0, reinterpret_cast<const T*>(block(s.first, d)),
                           reinterpret_cast<const T*>(block(s.first + 1, d)),
                           reinterpret_cast<T*>(block(s.first + 2, d)), parallel);
+    });
+  }
+
+  /// An operation from outside the library, on the blocks of each distinct shard.
+  void run_custom(const graph::step& s) {
+    const custom_function kernel = kernels::find_custom_operation(std::bit_cast<std::uint64_t>(s.sizes[0]));
+    const auto block_of_access = [&](int a, std::int64_t device) {
+      const graph::access& access = program_.accesses[static_cast<std::size_t>(a)];
+      custom_block made{block(a, device), type_of(a), 0, access.strides};
+      while (made.rank < max_rank && access.strides[made.rank] >= 0) ++made.rank;
+      return made;
+    };
+    for_each_shard(s, shards_of(s) * s.flops > small, [&](std::int64_t d) {
+      custom_block inputs[3];
+      for (int i = 0; i < s.sources; ++i) inputs[i] = block_of_access(s.first + i, d);
+      kernel({std::span(inputs, static_cast<std::size_t>(s.sources)), block_of_access(s.first + s.sources, d),
+              s.flops > small});
     });
   }
 

@@ -285,6 +285,7 @@ constexpr void lower_control(lowering& pass, const graph::list<int>& members) {
     case graph::control_kind::while_loop: return lower.while_loop();
     case graph::control_kind::branch: return lower.branch();
     case graph::control_kind::call: return lower.call();
+    case graph::control_kind::custom_gradient: throw std::logic_error("lowering: a custom gradient is no step");
   }
 }
 

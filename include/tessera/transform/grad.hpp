@@ -319,6 +319,11 @@ constexpr value manual_cotangent(const graph::node& n, value x, value ct) {
   }
 }
 
+/// Which operation it is shows only when the step is differentiated; the compiler then prints this function's name.
+inline void custom_operation_has_no_gradient() {
+  throw std::logic_error("tessera: custom_op: the operation has no gradient; give its type one, or use stop_gradient");
+}
+
 /// Cotangents of the operands of node `id`, given that of its result.
 constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
   const graph::node n = g.at(id);
@@ -342,6 +347,7 @@ constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
     case graph::op_kind::manual:
       if (n.operand_count() == 0) return {};
       return {{manual_cotangent(n, operand(0), ct)}};
+    case graph::op_kind::custom: custom_operation_has_no_gradient(); break;
     default: break;
   }
   switch (n.code) {

@@ -368,6 +368,20 @@ struct lowering {
     add_step(s);
   }
 
+  /// The number of the operation; each access has the extents of its block, then -1.
+  constexpr void custom_step(int id) {
+    graph::step s = plain_step(graph::step_kind::custom, id);
+    const graph::node& n = g.at(id);
+    s.sizes[0] = std::bit_cast<std::int64_t>(n.attribute[0]);
+    for (int i = 0; i <= s.sources; ++i) {
+      const aval& type = i < s.sources ? g.type(n.operands[i]) : n.type;
+      for (int d = 0; d < max_rank; ++d)
+        out.accesses[static_cast<std::size_t>(s.first + i)].strides[d] = d < type.rank ? type.dims[d].extent : -1;
+    }
+    s.flops = n.type.size();
+    add_step(s);
+  }
+
   constexpr void check_step(int id) {
     graph::step s;
     s.kind = graph::step_kind::check_range;
@@ -466,6 +480,9 @@ struct lowering {
       case op::cumulative: return axis_step(id, graph::step_kind::cumulative);
       case op::recurrence: return axis_step(id, graph::step_kind::recurrence);
       case op::argsort: return axis_step(id, graph::step_kind::argsort);
+      case op::custom1:
+      case op::custom2:
+      case op::custom3: return custom_step(id);
       case op::check_range: return check_step(id);
       case op::control: return lower_control(*this, members);
       case op::all_reduce: return all_reduce_step(members);

@@ -323,6 +323,7 @@ struct partitioner : form_moves {
         if (n.code == op::parameter) result.parameters.push_back(result.size());
         remember(id, n.code == op::iota ? positions(n) : copy_node(n, {}, n.type));
         return;
+      case graph::op_kind::custom: remember(id, as_typed(n)); return;
       case graph::op_kind::elementwise: remember(id, elementwise(n)); return;
       case graph::op_kind::reduction: remember(id, reduction(n)); return;
       case graph::op_kind::contraction: remember(id, contraction(n)); return;
