@@ -53,7 +53,7 @@ bytes filled(rnd::key k, std::int64_t count, const Distribution& distribution) {
 
 const auto draw_bits = [](const source& from) { return from.word(op::threefry_bits); };
 const auto bits_outside = [](rnd::key k, std::uint64_t i) { return rnd::bits32_at(k, i); };
-const auto flip = [](const source& from) {
+const auto coins = [](const source& from) {
   const value unit = from.unit(dtype::f32);
   return graph::binary(op::lt, unit, graph::number_like(unit, 0.3));
 };
@@ -158,7 +158,7 @@ TEST_CASE("random numbers are those of outside on every mesh, however they are c
         CHECK(drawn(k, type, rnd::detail::integers_of<dtype::i32>(-5, 1000), mesh) ==
               filled<std::int32_t>(k, n, rnd::integers<std::int32_t>(-5, 1000)));
         type.type = dtype::bool_;
-        CHECK(drawn(k, type, flip, mesh) == filled<bool>(k, n, rnd::bernoulli_distribution(0.3)));
+        CHECK(drawn(k, type, coins, mesh) == filled<bool>(k, n, rnd::bernoulli_distribution(0.3)));
       }
 }
 
@@ -201,7 +201,7 @@ inline constexpr auto draw_everything = [](auto seed, auto keys) {
                     rnd::uniform<shape<8, 30>>(a, -1, 2, ts::out_sharding<P<"data">>),
                     rnd::normal<shape<64, 66>>(b, ts::out_sharding<P<"model", "data">>),
                     rnd::truncated_normal<shape<50>, ts::f64>(c),
-                    rnd::bernoulli<shape<40>>(c, 0.3),
+                    ts::astype<ts::i32>(rnd::bernoulli<shape<40>>(c, 0.3)),
                     rnd::randint<shape<70>>(c, -5, 1000),
                     rnd::normal<shape<31>, ts::f64>(a),
                     rnd::bits<shape<5>>(keys)};
