@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations on unreduced and reduced arrays: on meshes of 1, 2, 4 and 2x2 devices, with parts that differ from device to
 // device, they and their gradients are those of the one-device program, so nothing is scaled by a number of devices.
+#include "runtime/layout_cases.hpp"
 #include "runtime/mesh_independence.hpp"
 
 #include <tessera/analysis/summary.hpp>
@@ -156,6 +157,23 @@ TEST_CASE("Whatever operands are unreduced and reduced, values and gradients are
     cut += check_marks_of(c, grid(2, 2), 0b10, true);
   }
   CHECK(cut > 300);
+}
+
+TEST_CASE("Parts of pending sums, and pending sums put together, are pending sums; of reduced arrays likewise") {
+  std::vector<op_case> cases = slice_cases(4);
+  for (const op_case& c : join_cases(4)) cases.push_back(c);
+  for (const op_case& c : cases)
+    for (mark m : {mark::reduced, mark::unreduced}) {
+      if (c.name.find("pad") != c.name.npos && m == mark::unreduced) continue;
+      for (std::int64_t devices : {1, 2, 4}) {
+        const std::vector<mark> marks(c.inputs.size(), m);
+        built b = build_marked(c, data_mesh(devices), marks, 0b1, false);
+        INFO(c.name << text_of_marks(marks) << " on " << devices << " devices");
+        REQUIRE(b.legal);
+        fill_marked(b, c);
+        check_against_one_device(b.p, 1e-12);
+      }
+    }
 }
 
 namespace {

@@ -171,6 +171,20 @@ TEST_CASE("Operations that only move elements carry unreduced and reduced axes")
   STATIC_REQUIRE(refusal_of<ts::ops::broadcast_rule<P<>, 4, 8>>(red_x) == message::marks_changed);
 }
 
+TEST_CASE("So do slices, joins and changes of dimensions") {
+  STATIC_REQUIRE(TYPE(ts::slice<ts::range{0, 4}>(sum_x)) == "float32[4]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::flip<0>(red_x)) == "float32[8]{R:x}");
+  STATIC_REQUIRE(TYPE(std::get<1>(ts::split<0, 2>(sum_x))) == "float32[4]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::concatenate<0>(sum_x, sum_x)) == "float32[16]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::stack<0>(red_x, red_x)) == "float32[2,8]{R:x}");
+  STATIC_REQUIRE(TYPE(ts::squeeze(ts::expand_dims<0>(max_x))) == "float32[8]{U_max:x}");
+  STATIC_REQUIRE(TYPE(ts::moveaxis<0, 1>(matrix<P<"x", unreduced<"y">>>)) == "float32[8,8@x]{U:y}");
+  STATIC_REQUIRE(TYPE(ts::pad<ts::padding{1, 1}>(red_x, 0.0F)) == "float32[10]{R:x}");
+  STATIC_REQUIRE(refusal_of<ts::ops::concatenate_rule<0, false, void>>(sum_x, plain) == message::concatenate_sharding);
+  STATIC_REQUIRE(refusal_of<ts::ops::concatenate_rule<0, false, P<>>>(sum_x, sum_y) == message::concatenate_sharding);
+  STATIC_REQUIRE(refusal_of<ts::ops::pad_rule<void, ts::padding{1, 1}>>(sum_x, 0.0F) == message::unreduced_operand);
+}
+
 TEST_CASE("astype of a pending sum only where it commutes with the sum") {
   STATIC_REQUIRE(TYPE(ts::astype<ts::f64>(sum_x)) == "float64[8]{U:x}");
   STATIC_REQUIRE(TYPE(ts::astype<ts::f32>(array<ts::i32, ts::shape<8>, P<unreduced<"x">>>)) == "float32[8]{U:x}");

@@ -152,6 +152,12 @@ constexpr ruling with_spec(aval a, const spec_value& spec, const mesh_value& mes
   return ruled;
 }
 
+/// The same for a spec that has to leave unreduced and reduced axes as they are.
+constexpr ruling with_cuts(const aval& a, const spec_value& spec, const mesh_value& mesh) {
+  const ruling chosen = with_spec(a, spec, mesh);
+  return chosen.ok() && !(with_marks(chosen.result, a) == chosen.result) ? refuse(message::marks_changed) : chosen;
+}
+
 template <class Mesh, int Axis>
 constexpr auto axis_name() {
   constexpr std::string_view name = Mesh::value.name(Axis);

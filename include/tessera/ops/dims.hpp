@@ -26,23 +26,23 @@ constexpr sharding::dim_set_ruling dims_of(int rank) {
 }
 
 template <int... Dims>
-inline constexpr auto expand_rule = [](std::span<const aval> x, const mesh_value&) {
+inline constexpr auto expand_rule = handles_marks{[](std::span<const aval> x, const mesh_value&) {
   const int rank = x[0].rank + static_cast<int>(sizeof...(Dims));
   if (rank > max_rank) return refuse(message::shape_rank);
   const sharding::dim_set_ruling added = dims_of<Dims...>(rank);
   if (added.failure != message::none) return refuse(added.failure);
-  aval result = scalar_aval(x[0].type);
+  aval result = with_marks(scalar_aval(x[0].type), x[0]);
   result.rank = rank;
   int from = 0;
   for (int d = 0; d < rank; ++d) result.dims[d] = added.dims & (1U << d) ? dim{1, 0} : x[0].dims[from++];
   return ruling{result};
-};
+}};
 
 template <int... Dims>
-inline constexpr auto squeeze_rule = [](std::span<const aval> x, const mesh_value&) {
+inline constexpr auto squeeze_rule = handles_marks{[](std::span<const aval> x, const mesh_value&) {
   sharding::dim_set_ruling dropped = dims_of<Dims...>(x[0].rank);
   if (dropped.failure != message::none) return refuse(dropped.failure);
-  aval result = scalar_aval(x[0].type);
+  aval result = with_marks(scalar_aval(x[0].type), x[0]);
   for (int d = 0; d < x[0].rank; ++d) {
     const bool one = x[0].dims[d].extent == 1;
     const bool named = sizeof...(Dims) == 0 ? one : (dropped.dims & (1U << d)) != 0;
@@ -50,7 +50,7 @@ inline constexpr auto squeeze_rule = [](std::span<const aval> x, const mesh_valu
     if (!named) result.dims[result.rank++] = x[0].dims[d];
   }
   return ruling{result};
-};
+}};
 
 /// The order of dimensions after the one at `from` went to `to`.
 constexpr sharding::dim_list moved(int rank, int from, int to) {
@@ -70,12 +70,12 @@ constexpr sharding::dim_list swapped(int rank, int a, int b) {
 
 /// The rule and the node of a permutation that `Order(rank, a, b)` gives.
 template <auto Order, int A, int B>
-inline constexpr auto permute_rule = [](std::span<const aval> x, const mesh_value&) {
+inline constexpr auto permute_rule = handles_marks{[](std::span<const aval> x, const mesh_value&) {
   const int a = sharding::place_of(A, x[0].rank);
   const int b = sharding::place_of(B, x[0].rank);
   if (a < 0 || b < 0) return refuse(message::shape_no_dimension);
   return sharding::transpose(x[0], Order(x[0].rank, a, b));
-};
+}};
 template <auto Order, int A, int B>
 inline constexpr auto write_permute = [](const std::array<graph::value, 1>& x, const aval& type) {
   return graph::transpose(x[0], Order(type.rank, sharding::place_of(A, type.rank), sharding::place_of(B, type.rank)));

@@ -31,12 +31,12 @@ constexpr sharding::paddings paddings_of() {
 }
 
 template <class OutSpec, padding... Entries>
-inline constexpr auto pad_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto pad_rule = keeps_reduced{[](std::span<const aval> x, const mesh_value& mesh) {
   if (static_cast<int>(sizeof...(Entries)) > x[0].rank) return refuse(message::pad_entries);
   if (x[1].rank != 0) return refuse(message::pad_scalar);
   if (x[1].type != x[0].type) return refuse(message::pad_dtype);
   return sharding::pad(x[0], paddings_of<Entries...>(), chosen_spec<OutSpec>(mesh).get(), mesh);
-};
+}};
 
 template <padding... Entries>
 inline constexpr auto write_pad = [](const std::array<graph::value, 2>& x, const aval& type) {
@@ -54,7 +54,7 @@ constexpr aval with_one(aval type, int place) {
 }
 
 template <int Axis, bool Stack, class OutSpec>
-inline constexpr auto concatenate_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto concatenate_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   const int place = sharding::place_of(Axis, x[0].rank + Stack);
   std::vector<aval> operands(x.begin(), x.end());
   if (Stack && place >= 0) {
@@ -65,7 +65,7 @@ inline constexpr auto concatenate_rule = [](std::span<const aval> x, const mesh_
     }
   }
   return sharding::concatenate(operands, place, chosen_spec<OutSpec>(mesh).get(), mesh);
-};
+}};
 
 template <int Axis, bool Stack>
 struct write_concatenate {

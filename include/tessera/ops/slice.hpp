@@ -98,11 +98,11 @@ constexpr slice_plan plan_flip(const aval& x) {
 
 /// The rule and the node of what `Plan(type)` takes of an array.
 template <auto Plan, class OutSpec>
-inline constexpr auto slice_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto slice_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   const slice_plan plan = Plan(x[0]);
   if (plan.failure != message::none) return refuse(plan.failure, plan.dimension);
   return sharding::slice(x[0], plan.taken, plan.dropped, chosen_spec<OutSpec>(mesh).get(), mesh);
-};
+}};
 
 /// Of dimensions that are left the whole is cut as the part will be, unless part of it is taken.
 constexpr graph::value write_slices(graph::value x, const slice_plan& plan, const aval& type) {

@@ -14,13 +14,6 @@ constexpr ruling check_extents(const aval& target) {
   return {target};
 }
 
-/// `target` cut as `spec` says, where that has the marks of the operand.
-constexpr ruling with_cuts(const aval& operand, const aval& target, const spec_value& spec, const mesh_value& mesh) {
-  const ruling chosen = with_spec(target, spec, mesh);
-  if (chosen.ok() && !(with_marks(chosen.result, operand) == chosen.result)) return refuse(message::marks_changed);
-  return chosen;
-}
-
 /// Whether two shapes are the same up to dimensions of extent 1; if so the cuts follow their dimensions, and the
 /// ruling's result is `target` with them.
 constexpr bool only_ones_differ(const aval& operand, aval& target) {
@@ -82,7 +75,7 @@ constexpr ruling reshape(const aval& operand, aval target, const spec_value* out
   target.type = operand.type;
   for (int i = 0; i < target.rank; ++i) target.dims[i].axes = 0;
   if (operand.size() != target.size()) return refuse(message::reshape_size);
-  if (out_spec != nullptr) return with_cuts(operand, target, *out_spec, mesh);
+  if (out_spec != nullptr) return with_cuts(target, *out_spec, mesh);
   if (operand.cut() == 0) return {target};
   if (aval adapted = target; only_ones_differ(operand, adapted)) return {adapted};
 
@@ -149,7 +142,7 @@ constexpr ruling broadcast_to(const aval& operand, aval target, const spec_value
     if (from.extent == target.dims[i].extent) target.dims[i].axes = from.axes;
   }
   if (out_spec == nullptr) return {target};
-  const ruling chosen = with_cuts(operand, target, *out_spec, mesh);
+  const ruling chosen = with_cuts(target, *out_spec, mesh);
   if (!chosen.ok()) return chosen;
   for (int i = added; i < target.rank; ++i)
     if (const axis_list had = operand.dims[i - added].axes; had != 0 && had != chosen.result.dims[i].axes)

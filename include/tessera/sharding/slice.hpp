@@ -45,17 +45,17 @@ constexpr ruling keep_cut(const aval& a, int d, const mesh_value& mesh) {
 }
 
 /// Dimensions of which only a part is taken are uncut, the others keep their cuts; those of `dropped` (one element each)
-/// vanish. With `out_spec` any may be cut, and the result is cut as it says.
+/// vanish. With `out_spec` any may be cut, and the result is cut as it says. Unreduced and reduced axes stay.
 constexpr ruling slice(const aval& operand, const slices& taken, std::uint32_t dropped, const spec_value* out_spec,
                        const mesh_value& mesh) {
-  aval result = scalar_aval(operand.type);
+  aval result = with_marks(scalar_aval(operand.type), operand);
   for (int d = 0; d < operand.rank; ++d) {
     const bool whole = taken.of[d].is_all_of(operand.dims[d].extent);
     if (!whole && out_spec == nullptr)
       if (const ruling kept = keep_cut(operand, d, mesh); !kept.ok()) return kept;
     if (!(dropped & (1U << d))) result.dims[result.rank++] = {taken.of[d].count, whole ? operand.dims[d].axes : 0};
   }
-  return out_spec != nullptr ? with_spec(result, *out_spec, mesh) : ruling{result};
+  return out_spec != nullptr ? with_cuts(result, *out_spec, mesh) : ruling{result};
 }
 
 /// How many elements stand before, behind and between those of a dimension; negative ones before and behind are cropped.
@@ -84,11 +84,11 @@ constexpr ruling pad(const aval& operand, const paddings& by, const spec_value* 
     if (out_spec == nullptr)
       if (const ruling kept = keep_cut(operand, d, mesh); !kept.ok()) return kept;
   }
-  return out_spec != nullptr ? with_spec(result, *out_spec, mesh) : ruling{result};
+  return out_spec != nullptr ? with_cuts(result, *out_spec, mesh) : ruling{result};
 }
 
 /// Operands of one dtype with equal extents but along `place`; all are cut alike, and along `place` not at all. With
-/// `out_spec` they may be cut in any way.
+/// `out_spec` they may be cut in any way. All are unreduced and reduced over the same axes.
 constexpr ruling concatenate(std::span<const aval> operands, int place, const spec_value* out_spec,
                              const mesh_value& mesh) {
   aval result = operands[0];
@@ -100,9 +100,11 @@ constexpr ruling concatenate(std::span<const aval> operands, int place, const sp
       if (d != place && a.dims[d].extent != result.dims[d].extent) return refuse(message::concatenate_shape, d);
     result.dims[place].extent += a.dims[place].extent;
   }
+  for (const aval& a : operands)
+    if (!(with_marks(a, result) == a)) return refuse(message::concatenate_sharding);
   if (out_spec != nullptr) {
     result.dims[place].axes = 0;
-    return with_spec(result, *out_spec, mesh);
+    return with_cuts(result, *out_spec, mesh);
   }
   for (const aval& a : operands)
     if (!a.same_spec(operands[0])) return refuse(message::concatenate_sharding);
