@@ -176,6 +176,7 @@ TEST_CASE("So do slices, joins and changes of dimensions") {
   STATIC_REQUIRE(TYPE(ts::flip<0>(red_x)) == "float32[8]{R:x}");
   STATIC_REQUIRE(TYPE(std::get<1>(ts::split<0, 2>(sum_x))) == "float32[4]{U:x}");
   STATIC_REQUIRE(TYPE(ts::concatenate<0>(sum_x, sum_x)) == "float32[16]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::roll<1, 0>(sum_x)) == "float32[8]{U:x}");
   STATIC_REQUIRE(TYPE(ts::stack<0>(red_x, red_x)) == "float32[2,8]{R:x}");
   STATIC_REQUIRE(TYPE(ts::squeeze(ts::expand_dims<0>(max_x))) == "float32[8]{U_max:x}");
   STATIC_REQUIRE(TYPE(ts::moveaxis<0, 1>(matrix<P<"x", unreduced<"y">>>)) == "float32[8,8@x]{U:y}");
@@ -202,6 +203,16 @@ TEST_CASE(
                  "float32[8@y,8]{U:x}");
   STATIC_REQUIRE(TYPE(ts::matmul(rows, matrix<P<reduced<"x">>>)) == "float32[8@x,8]");
   STATIC_REQUIRE(TYPE(ts::matmul(matrix<P<reduced<"x">>>, matrix<P<>>)) == "float32[8,8]");
+  STATIC_REQUIRE(TYPE(ts::dot(columns, rows, ts::out_sharding<P<unreduced<"x">>>)) == "float32[8,8]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::einsum<"ij,jk->ki">(columns, rows, ts::out_sharding<P<unreduced<"x">>>)) ==
+                 "float32[8,8]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::einsum<"ij,kj->ik">(rows, matrix<P<reduced<"x">>>)) == "float32[8@x,8]");
+  STATIC_REQUIRE(TYPE(ts::einsum<"ij->i">(matrix<P<"x", unreduced<"y">>>)) == "float32[8@x]{U:y}");
+  using ts::ops::einsum_rule;
+  STATIC_REQUIRE(refusal_of<einsum_rule<"ij,jk->ik", P<unreduced<"y">>>>(columns, rows) == message::matmul_unreduced);
+  STATIC_REQUIRE(refusal_of<einsum_rule<"ij->i", P<unreduced<"x">>>>(rows) == message::reduce_unreduced_axes);
+  STATIC_REQUIRE(refusal_of<einsum_rule<"ij,jk->ik", void>>(matrix<P<unreduced<"x">>>, matrix<P<>>) ==
+                 message::unreduced_operand);
   using ts::ops::matmul_rule;
   STATIC_REQUIRE(refusal_of<matmul_rule<P<unreduced<"x", "y">>>>(columns, rows) == message::matmul_unreduced);
   STATIC_REQUIRE(refusal_of<matmul_rule<P<unreduced<"y">>>>(columns, rows) == message::matmul_unreduced);

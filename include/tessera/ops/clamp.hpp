@@ -9,7 +9,7 @@ namespace tessera {
 namespace ops {
 
 /// The type of x, whatever the bounds are; each of them is a scalar or has x's shape, and is uncut or cut as x.
-inline constexpr auto clamp_rule = [](std::span<const aval> x, const mesh_value&) {
+inline constexpr auto clamp_rule = keeps_reduced{[](std::span<const aval> x, const mesh_value&) {
   if (x[1].type == dtype::bool_) return refuse(message::elementwise_needs_number);
   for (const aval& bound : {x[0], x[2]}) {
     if (bound.type != x[1].type) return refuse(message::elementwise_dtype);
@@ -20,7 +20,7 @@ inline constexpr auto clamp_rule = [](std::span<const aval> x, const mesh_value&
         return refuse(message::elementwise_sharding, d);
   }
   return ruling{x[1]};
-};
+}};
 
 /// NaN stays; what is no less than `lo` and no more than `hi` passes with its gradient, the ends included.
 constexpr graph::value clamped(graph::value lo, graph::value x, graph::value hi) {

@@ -67,12 +67,12 @@ struct product_contraction {
 };
 
 template <class Contraction, class OutSpec>
-inline constexpr auto contraction_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto contraction_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   if (!Contraction::fits(x[0].rank, x[1].rank)) return refuse(message::dot_general_dims);
   const sharding::dot_dims d = Contraction::dims(x[0].rank, x[1].rank);
   if (sharding::dot_result_rank(x[0], x[1], d) > max_rank) return refuse(message::shape_rank);
   return sharding::dot_general(x[0], x[1], d, chosen_spec<OutSpec>(mesh).get(), mesh);
-};
+}};
 
 template <class Contraction>
 inline constexpr auto write_contraction = [](const std::array<graph::value, 2>& x, const aval& type) {

@@ -17,8 +17,8 @@ constexpr sharding::einsum_plan plan_of_einsum(std::span<const aval> x, const me
 }
 
 template <text Subscripts, class OutSpec>
-inline constexpr auto einsum_rule =
-    [](std::span<const aval> x, const mesh_value& mesh) { return plan_of_einsum<Subscripts, OutSpec>(x, mesh).ruled; };
+inline constexpr auto einsum_rule = handles_marks{
+    [](std::span<const aval> x, const mesh_value& mesh) { return plan_of_einsum<Subscripts, OutSpec>(x, mesh).ruled; }};
 
 constexpr graph::value summed(graph::value x, sharding::dim_set dims, const aval& type) {
   const spec_value spec = graph::spec_of(type);

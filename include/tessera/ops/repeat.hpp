@@ -99,13 +99,13 @@ constexpr std::int64_t rolled_start(std::int64_t extent) {
 }
 
 template <std::int64_t Shift, int Axis, class OutSpec>
-inline constexpr auto roll_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto roll_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   const int d = sharding::place_of(Axis, x[0].rank);
   if (d < 0) return refuse(message::shape_no_dimension);
   const chosen_spec<OutSpec> chosen(mesh);
-  if (chosen.get() != nullptr) return with_spec(x[0], *chosen.get(), mesh);
+  if (chosen.get() != nullptr) return with_cuts(x[0], *chosen.get(), mesh);
   return rolled_start<Shift>(x[0].dims[d].extent) == 0 ? ruling{x[0]} : sharding::keep_cut(x[0], d, mesh);
-};
+}};
 
 template <std::int64_t Shift, int Axis>
 inline constexpr auto write_roll = [](const std::array<graph::value, 1>& x, const aval& type) {

@@ -203,6 +203,8 @@ constexpr einsum_plan einsum(std::span<const aval> x, const einsum_text& text, c
     return plan;
   };
   if (const message why = einsum_fault(x, text); why != message::none) return fail(refuse(why));
+  for (const aval& a : x)
+    if (a.unreduced != 0 && text.operands > 1) return fail(refuse(message::unreduced_operand));
   aval so_far = x[0];
   subscripts letters = text.operand[0];
   const auto later_than = [&](int k, const subscripts& of) {
@@ -243,7 +245,7 @@ constexpr einsum_plan einsum(std::span<const aval> x, const einsum_text& text, c
   if (const ruling chosen = with_spec(plan.ruled.result, *out_spec, mesh); !chosen.ok()) return fail(chosen);
   const spec_value natural = unpermuted(*out_spec, plan.permutation);
   einsum_step& last = plan.step[plan.steps - 1];
-  const ruling ruled = text.operands == 1 ? with_spec(last.type, natural, mesh)
+  const ruling ruled = text.operands == 1 ? reduce(x[0], last.sum_lhs, false, &natural, mesh)
                                           : dot_general(last.lhs, last.rhs, last.dims, &natural, mesh);
   if (!ruled.ok()) return fail(ruled);
   last.type = ruled.result;
