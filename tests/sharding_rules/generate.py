@@ -113,7 +113,7 @@ def call(case):
     letters = "abc"[:len(case["inputs"])]
     types = "".join(f"using type_{letter} = {input_type(text, case['mesh'])};\n"
                     for letter, text in zip(letters, case["inputs"]))
-    parameters = ", ".join(f"auto {letter}" for letter in letters)
+    parameters = ", ".join(f"[[maybe_unused]] auto {letter}" for letter in letters)
     return f"namespace {case['id']} {{\n{mesh_types(case)}{types}" \
            f"inline constexpr auto call = []({parameters}) {{ return {expression(case)}; }};\n}}\n"
 

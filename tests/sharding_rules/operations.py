@@ -248,8 +248,8 @@ OPERATIONS = {
     "shard_map in_specs": block_inside,
     "shard_map out_specs": result_outside,
     "shard_map closure": lambda case: mapped("ts::P<>", "ts::P<>", "[a](auto v) { return v + a; }", NOTHING),
-    "grad(shard_map)": gradient_of_map("[](auto v) { return v; }"),
-    "grad(pmax)": gradient_of_map('[](auto v) { return ts::pmax<"x">(v); }'),
+    "grad(shard_map)": gradient_of_map("[](auto w) { return w; }"),
+    "grad(pmax)": gradient_of_map('[](auto w) { return ts::pmax<"x">(w); }'),
 }
 
 REFUSED = {
