@@ -109,13 +109,16 @@ constexpr const step_row& about(step_kind kind) { return step_table[static_cast<
 
 constexpr bool is_collective(step_kind kind) { return kind >= step_kind::all_reduce; }
 
+/// Whether the step takes parts of arrays or puts arrays together.
+constexpr bool is_movement(step_kind kind) { return kind >= step_kind::update_slice && kind <= step_kind::scatter; }
+
 /// Whether the step only decides how often the steps behind it run.
 constexpr bool is_control(step_kind kind) { return kind >= step_kind::scan && kind <= step_kind::branch; }
 
 /// One kernel call for every distinct shard, or one collective. `accesses` [first, first + sources) are read, the next
 /// `results` are written. `sizes`, by kind: fused: extents; dot: m, n, k, batch, whether lhs and rhs lie transposed;
 /// reduce: kind, outer, n, inner; rows: rows, columns; update_slice: extents of the piece; overlap_add:
-/// see overlap_sizes in lowering.hpp;
+/// see lower_movement.hpp;
 /// dynamic_slice and dynamic_update: outer, extent, part, inner; gather and scatter: batch, outer, n,
 /// m, inner, how, extent of the whole dimension, whose block `axes` cut out; check_range: bound, elements,
 /// the axes that cut each dimension; all_reduce: kind; all_gather and reduce_scatter: outer, block, inner, kind;

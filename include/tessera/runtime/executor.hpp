@@ -4,23 +4,20 @@
 
 #include <tessera/core/alignment.hpp>
 #include <tessera/core/error.hpp>
-#include <tessera/graph/gather.hpp>
 #include <tessera/graph/program.hpp>
 #include <tessera/kernels/argsort.hpp>
 #include <tessera/kernels/cumulative.hpp>
 #include <tessera/kernels/custom.hpp>
 #include <tessera/kernels/fused.hpp>
-#include <tessera/kernels/gather.hpp>
 #include <tessera/kernels/gemm.hpp>
 #include <tessera/kernels/instances.hpp>
-#include <tessera/kernels/move.hpp>
 #include <tessera/kernels/naive.hpp>
 #include <tessera/kernels/naive_fused.hpp>
-#include <tessera/kernels/overlap_add.hpp>
 #include <tessera/kernels/parallel.hpp>
 #include <tessera/kernels/reduce.hpp>
 #include <tessera/kernels/softmax.hpp>
 #include <tessera/runtime/collectives.hpp>
+#include <tessera/runtime/movement.hpp>
 #include <tessera/runtime/storage.hpp>
 
 #include <algorithm>
@@ -92,17 +89,15 @@ class basic_executor {
     else if constexpr (Kind == step_kind::custom) return &basic_executor::run_custom;
     else if constexpr (Kind == step_kind::argsort) return &basic_executor::template run_argsort<T>;
     else if constexpr (Kind == step_kind::check_range) return &basic_executor::template run_check<T>;
-    else if constexpr (Kind == step_kind::update_slice) return &basic_executor::template run_update_slice<T>;
-    else if constexpr (Kind == step_kind::overlap_add) return &basic_executor::template run_overlap_add<T>;
-    else if constexpr (Kind == step_kind::dynamic_slice) return &basic_executor::template run_dynamic_slice<T>;
-    else if constexpr (Kind == step_kind::dynamic_update) return &basic_executor::template run_dynamic_update_slice<T>;
-    else if constexpr (Kind == step_kind::gather) return &basic_executor::template run_gather<T>;
-    else if constexpr (Kind == step_kind::scatter) return &basic_executor::template run_scatter<T>;
+    else if constexpr (graph::is_movement(Kind)) return &basic_executor::template run_movement<Kind, T>;
     else if constexpr (graph::is_collective(Kind)) return &basic_executor::template run_collective<T>;
     else return &basic_executor::template run_rows<Kind, T>;
   }
 
  private:
+  template <class, class>
+  friend struct mover;
+
   void run_steps(std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) {
       const graph::step& s = program_.steps[i];
@@ -144,7 +139,8 @@ class basic_executor {
   void start_trip(const graph::step& s, std::int64_t trip) {
     for (int w : windows_[static_cast<std::size_t>(s.sizes[graph::loop_number])]) {
       const graph::buffer& window = program_.buffers[static_cast<std::size_t>(w)];
-      bases_[static_cast<std::size_t>(w)] = bases_[static_cast<std::size_t>(window.place)] + window.offset + trip * window.stride;
+      bases_[static_cast<std::size_t>(w)] =
+          bases_[static_cast<std::size_t>(window.place)] + window.offset + trip * window.stride;
     }
     if (const std::int64_t b = s.sizes[graph::trip_buffer]; b >= 0)
       store(block_of(static_cast<int>(b), 0), static_cast<std::int32_t>(trip));
@@ -449,116 +445,9 @@ class basic_executor {
     for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) { rows_kernel<Kind, T>(s, d, size > small); });
   }
 
-  /// The block of an update's result, with the elements of its base.
-  template <class T>
-  T* based_result(const graph::step& s, std::int64_t d) const {
-    const int result = s.first + s.sources;
-    std::byte* to = block(result, d);
-    const std::byte* base = block(s.first, d);
-    const auto& buffer =
-        program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(result)].buffer)];
-    if (to != base) std::memcpy(to, base, static_cast<std::size_t>(buffer.bytes));
-    return reinterpret_cast<T*>(to);
-  }
-
-  template <class T>
-  void run_update_slice(const graph::step& s) {
-    const int piece = s.first + s.sources - 1;
-    const graph::access& from = program_.accesses[static_cast<std::size_t>(piece)];
-    const graph::access& to = program_.accesses[static_cast<std::size_t>(piece + 1)];
-    kernels::move_problem p{s.rank};
-    std::int64_t size = 1;
-    for (int d = 0; d < s.rank; ++d) {
-      size *= p.extents[d] = s.sizes[d];
-      p.from_strides[d] = from.strides[d];
-      p.to_strides[d] = to.strides[d];
-    }
-    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
-      T* target = s.sources > 1 ? based_result<T>(s, d) : reinterpret_cast<T*>(block(piece + 1, d));
-      kernels::move(reinterpret_cast<const T*>(block(piece, d)) + first_element(from, d), target + to.offset, p,
-                    size > small);
-    });
-  }
-
-  template <class T>
-  void run_overlap_add(const graph::step& s) {
-    const auto low = [&](int i) { return s.sizes[i] & 0xffffffff; };
-    const auto high = [&](int i) { return s.sizes[i] >> 32; };
-    const kernels::overlap_problem p{
-        s.sizes[0],
-        s.sizes[3],
-        {{s.sizes[1], low(4), high(4), low(6), high(6)}, {s.sizes[2], low(5), high(5), low(7), high(7)}}};
-    const bool big = p.size() > small;
-    for_each_shard(s, shards_of(s) * p.size() > small, [&](std::int64_t d) {
-      kernels::overlap_add(p, reinterpret_cast<const T*>(block(s.first, d)),
-                           reinterpret_cast<T*>(block(s.first + 1, d)), big);
-    });
-  }
-
-  /// Where a dynamic part begins, in elements: a negative start counts from the end, the part stays inside.
-  std::int64_t dynamic_start(const graph::step& s, int a, std::int64_t d) const {
-    const std::byte* scalar = block(a, d);
-    const bool has_sign = type_of(a) == dtype::i32;
-    std::int64_t start = has_sign ? std::int64_t{*reinterpret_cast<const std::int32_t*>(scalar)}
-                                  : std::int64_t{*reinterpret_cast<const std::uint32_t*>(scalar)};
-    if (start < 0) start += s.sizes[1];
-    return std::clamp<std::int64_t>(start, 0, s.sizes[1] - s.sizes[2]) * s.sizes[3];
-  }
-
-  /// Rows of a part that lie one after another in the one array, at distances in the other.
-  static kernels::move_problem part_of(const graph::step& s, bool into_whole) {
-    const std::int64_t row = s.sizes[2] * s.sizes[3];
-    const std::int64_t whole = s.sizes[1] * s.sizes[3];
-    return {2, {s.sizes[0], row}, {into_whole ? row : whole, 1}, {into_whole ? whole : row, 1}};
-  }
-
-  template <class T>
-  void run_dynamic_slice(const graph::step& s) {
-    const std::int64_t size = s.sizes[0] * s.sizes[2] * s.sizes[3];
-    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
-      kernels::move(reinterpret_cast<const T*>(block(s.first, d)) + dynamic_start(s, s.first + 1, d),
-                    reinterpret_cast<T*>(block(s.first + 2, d)), part_of(s, false), size > small);
-    });
-  }
-
-  template <class T>
-  void run_dynamic_update_slice(const graph::step& s) {
-    const std::int64_t size = s.sizes[0] * s.sizes[2] * s.sizes[3];
-    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
-      kernels::move(reinterpret_cast<const T*>(block(s.first + 1, d)),
-                    based_result<T>(s, d) + dynamic_start(s, s.first + 2, d), part_of(s, true), size > small);
-    });
-  }
-
-  /// A gather's or scatter's sizes, and a device's indices.
-  kernels::gather_problem choice(const graph::step& s, std::int64_t d) const {
-    graph::node packed;
-    packed.attribute[0] = static_cast<std::uint64_t>(s.sizes[5]);
-    const sharding::indexing how = graph::indexing_of(packed);
-    kernels::gather_problem p{s.sizes[0], s.sizes[1], s.sizes[2], s.sizes[3], s.sizes[4], s.sizes[6]};
-    p.first = s.axes == 0 ? 0 : block_index(d, s.axes, mesh_) * p.n;
-    p.pointwise = how.pointwise, p.mode = how.mode, p.kind = how.kind;
-    p.indices = block(s.first + 1, d);
-    p.has_sign = type_of(s.first + 1) == dtype::i32;
-    return p;
-  }
-
-  template <class T>
-  void run_gather(const graph::step& s) {
-    const std::int64_t size = choice(s, 0).chosen_size();
-    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
-      kernels::gather(choice(s, d), reinterpret_cast<const T*>(block(s.first, d)),
-                      reinterpret_cast<T*>(block(s.first + 2, d)), size > small);
-    });
-  }
-
-  template <class T>
-  void run_scatter(const graph::step& s) {
-    const std::int64_t size = choice(s, 0).chosen_size();
-    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
-      kernels::scatter(choice(s, d), based_result<T>(s, d), reinterpret_cast<const T*>(block(s.first + 2, d)),
-                       size > small);
-    });
+  template <graph::step_kind Kind, class T>
+  void run_movement(const graph::step& s) {
+    mover<basic_executor, T>{*this, s}.template run<Kind>();
   }
 
   template <class T>

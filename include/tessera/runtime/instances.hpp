@@ -9,18 +9,24 @@
 
 #include <cstdint>
 
-#define TESSERA_NUMBER_STEPS(T)                                                    \
-  TESSERA_INSTANCE void executor::run_dot<T>(const graph::step&);                  \
-  TESSERA_INSTANCE void executor::run_reduce<T>(const graph::step&);               \
-  TESSERA_INSTANCE void executor::run_cumulative<T>(const graph::step&);           \
-  TESSERA_INSTANCE void executor::run_argsort<T>(const graph::step&);              \
-  TESSERA_INSTANCE void executor::run_collective<T>(const graph::step&);           \
-  TESSERA_INSTANCE void executor::run_update_slice<T>(const graph::step&);         \
-  TESSERA_INSTANCE void executor::run_overlap_add<T>(const graph::step&);          \
-  TESSERA_INSTANCE void executor::run_dynamic_slice<T>(const graph::step&);        \
-  TESSERA_INSTANCE void executor::run_dynamic_update_slice<T>(const graph::step&); \
-  TESSERA_INSTANCE void executor::run_gather<T>(const graph::step&);               \
-  TESSERA_INSTANCE void executor::run_scatter<T>(const graph::step&);
+#define TESSERA_MOVEMENT_STEP(kind, T) \
+  TESSERA_INSTANCE void executor::run_movement<graph::step_kind::kind, T>(const graph::step&);
+
+#define TESSERA_MOVEMENT_STEPS(T)          \
+  TESSERA_MOVEMENT_STEP(update_slice, T)   \
+  TESSERA_MOVEMENT_STEP(dynamic_slice, T)  \
+  TESSERA_MOVEMENT_STEP(dynamic_update, T) \
+  TESSERA_MOVEMENT_STEP(gather, T)         \
+  TESSERA_MOVEMENT_STEP(scatter, T)
+
+#define TESSERA_NUMBER_STEPS(T)                                          \
+  TESSERA_INSTANCE void executor::run_dot<T>(const graph::step&);        \
+  TESSERA_INSTANCE void executor::run_reduce<T>(const graph::step&);     \
+  TESSERA_INSTANCE void executor::run_cumulative<T>(const graph::step&); \
+  TESSERA_INSTANCE void executor::run_argsort<T>(const graph::step&);    \
+  TESSERA_INSTANCE void executor::run_collective<T>(const graph::step&); \
+  TESSERA_MOVEMENT_STEPS(T)                                              \
+  TESSERA_MOVEMENT_STEP(overlap_add, T)
 
 #define TESSERA_ROW_STEP(kind, T) \
   TESSERA_INSTANCE void executor::run_rows<graph::step_kind::kind, T>(const graph::step&);
@@ -42,16 +48,8 @@ TESSERA_NUMBER_STEPS(std::int32_t)
 TESSERA_NUMBER_STEPS(std::uint32_t)
 TESSERA_INSTANCE void executor::run_reduce<bool>(const graph::step&);
 TESSERA_INSTANCE void executor::run_collective<bool>(const graph::step&);
-TESSERA_INSTANCE void executor::run_update_slice<bool>(const graph::step&);
-TESSERA_INSTANCE void executor::run_update_slice<std::uint8_t>(const graph::step&);
-TESSERA_INSTANCE void executor::run_dynamic_slice<bool>(const graph::step&);
-TESSERA_INSTANCE void executor::run_dynamic_slice<std::uint8_t>(const graph::step&);
-TESSERA_INSTANCE void executor::run_dynamic_update_slice<bool>(const graph::step&);
-TESSERA_INSTANCE void executor::run_dynamic_update_slice<std::uint8_t>(const graph::step&);
-TESSERA_INSTANCE void executor::run_gather<bool>(const graph::step&);
-TESSERA_INSTANCE void executor::run_gather<std::uint8_t>(const graph::step&);
-TESSERA_INSTANCE void executor::run_scatter<bool>(const graph::step&);
-TESSERA_INSTANCE void executor::run_scatter<std::uint8_t>(const graph::step&);
+TESSERA_MOVEMENT_STEPS(bool)
+TESSERA_MOVEMENT_STEPS(std::uint8_t)
 TESSERA_INSTANCE void executor::run_check<std::int32_t>(const graph::step&);
 TESSERA_INSTANCE void executor::run_check<std::uint32_t>(const graph::step&);
 
@@ -60,5 +58,7 @@ TESSERA_INSTANCE void executor::run_check<std::uint32_t>(const graph::step&);
 #undef TESSERA_FLOAT_STEPS
 #undef TESSERA_ROW_STEP
 #undef TESSERA_NUMBER_STEPS
+#undef TESSERA_MOVEMENT_STEPS
+#undef TESSERA_MOVEMENT_STEP
 
 #endif

@@ -2,7 +2,6 @@
 // From units of nodes to steps over buffers: instruction lists, kernel sizes, how each array is read.
 #pragma once
 
-#include <tessera/graph/gather.hpp>
 #include <tessera/graph/program.hpp>
 #include <tessera/transform/fuse.hpp>
 #include <tessera/transform/materialise.hpp>
@@ -17,6 +16,9 @@ struct lowering;
 
 /// Appends the steps of a control node and of its bodies; see control.hpp.
 constexpr void lower_control(lowering& pass, const graph::list<int>& members);
+
+/// Appends the step of a node that takes parts of arrays or puts arrays together; see lower_movement.hpp.
+constexpr void lower_movement(lowering& pass, int id);
 
 /// The state of lowering a graph or a body: the program so far, and for each node its buffer.
 struct lowering {
@@ -200,36 +202,6 @@ struct lowering {
     out.steps.push_back(s);
   }
 
-  /// The piece goes to its place in the result. The base comes first among the sources, if it has elements to keep; where
-  /// it lies elsewhere than the result it is copied, see count_copied_bases.
-  constexpr void update_slice_step(int id) {
-    graph::step s;
-    s.kind = graph::step_kind::update_slice;
-    const graph::node& n = g.at(id);
-    const aval& piece = g.type(n.operands[1]);
-    s.varying = n.type.varying;
-    s.first = static_cast<int>(out.accesses.size());
-    s.results = 1;
-    s.sources = 1;
-    if (g.at(n.operands[0]).code != op::empty) {
-      out.accesses.push_back({buffer(n.operands[0])});
-      ++s.sources;
-    }
-    out.accesses.push_back(access_of(n.operands[1], piece));
-    std::int64_t strides[max_rank]{};
-    row_major(n.type, strides);
-    const sharding::slices taken = graph::slices_of(n, piece);
-    graph::access to{buffer(id)};
-    for (int d = 0; d < piece.rank; ++d) {
-      to.strides[d] = strides[d] * taken.of[d].stride;
-      to.offset += strides[d] * taken.of[d].start;
-    }
-    out.accesses.push_back(to);
-    s.rank = collapse(piece, s.sizes, static_cast<std::size_t>(s.first));
-    s.bytes = 2 * piece.bytes();
-    out.steps.push_back(s);
-  }
-
   constexpr graph::step plain_step(graph::step_kind kind, int id) {
     graph::step s;
     s.kind = kind;
@@ -294,64 +266,6 @@ struct lowering {
     s.flops = flops_an_element * type.size();
     s.transcendentals = about(g.at(id).code).transcendental ? type.size() : 0;
     add_step(s);
-  }
-
-  constexpr const aval& n_type(int id, int k) const { return g.type(g.at(id).operands[k]); }
-
-  constexpr void dynamic_step(int id, graph::step_kind kind, const aval& whole, const aval& part) {
-    graph::step s = plain_step(kind, id);
-    const auto d = static_cast<int>(g.at(id).attribute[0]);
-    std::int64_t sizes[max_rank]{};
-    around(whole, d, d, sizes, 0);
-    s.sizes[0] = sizes[0], s.sizes[1] = sizes[1], s.sizes[2] = part.dims[d].extent, s.sizes[3] = sizes[2];
-    s.bytes = 2 * part.bytes();
-    out.steps.push_back(s);
-  }
-
-  /// Sizes: outer, extents along two windowed dimensions (the first is 1 if there is one), inner; then for either of them
-  /// how many windows and their extent, and how far apart windows and their elements are, in halves of a number.
-  constexpr void overlap_add_step(int id) {
-    graph::step s = plain_step(graph::step_kind::overlap_add, id);
-    const aval& from = n_type(id, 0);
-    const aval& type = g.type(id);
-    const graph::windowing how = graph::windowing_of(g.at(id), from);
-    const auto both = [](std::int64_t a, std::int64_t b) { return a | b << 32; };
-    const int last = how.of[how.count - 1].dim;
-    const int first = how.of[0].dim;
-    s.sizes[0] = s.sizes[1] = s.sizes[3] = 1;
-    for (int d = 0; d < first; ++d) s.sizes[0] *= type.dims[d].extent;
-    for (int d = last + 1; d < type.rank; ++d) s.sizes[3] *= type.dims[d].extent;
-    s.sizes[4] = s.sizes[6] = both(1, 1);
-    for (int w = 0; w < how.count; ++w) {
-      const int at = 2 - how.count + w;
-      s.sizes[1 + at] = type.dims[how.of[w].dim].extent;
-      s.sizes[4 + at] = both(from.dims[how.of[w].dim].extent, how.of[w].extent);
-      s.sizes[6 + at] = both(how.of[w].stride, how.of[w].dilation);
-    }
-    s.flops = from.size();
-    add_step(s);
-  }
-
-  constexpr void gather_step(int id, graph::step_kind kind) {
-    graph::step s = plain_step(kind, id);
-    const graph::node& n = g.at(id);
-    const sharding::indexing how = graph::indexing_of(n);
-    const aval& array = g.type(n.operands[0]);
-    const aval& indices = g.type(n.operands[1]);
-    const int batch = how.pointwise ? how.axis : how.batch;
-    s.sizes[0] = s.sizes[1] = s.sizes[3] = s.sizes[4] = 1;
-    for (int d = 0; d < array.rank; ++d)
-      if (d != how.axis) s.sizes[d < batch ? 0 : d < how.axis ? 1 : 4] *= array.dims[d].extent;
-    s.sizes[2] = array.dims[how.axis].extent;
-    for (int d = batch; d < (how.pointwise ? batch + 1 : indices.rank); ++d) s.sizes[3] *= indices.dims[d].extent;
-    s.sizes[5] = static_cast<std::int64_t>(n.attribute[0]);
-    s.sizes[6] = static_cast<std::int64_t>(n.attribute[2]);
-    s.axes = static_cast<axis_list>(n.attribute[1]);
-    const bool gathers = kind == graph::step_kind::gather;
-    const aval& chosen = gathers ? n.type : g.type(n.operands[2]);
-    s.bytes = indices.bytes() + (gathers ? 2 : 3) * chosen.bytes();
-    if (!gathers && how.kind != sharding::scatter_kind::set) s.flops = chosen.size();
-    out.steps.push_back(s);
   }
 
   /// Outer, along, inner, then the node's second attribute (of an argsort: how many are wanted) and its third.
@@ -471,12 +385,12 @@ struct lowering {
       case op::log_softmax: return rows_step(id, graph::step_kind::log_softmax, 4);
       case op::softmax_grad: return rows_step(id, graph::step_kind::softmax_grad, 4);
       case op::log_softmax_grad: return rows_step(id, graph::step_kind::log_softmax_grad, 3);
-      case op::overlap_add: return overlap_add_step(id);
-      case op::dynamic_slice: return dynamic_step(id, graph::step_kind::dynamic_slice, n_type(id, 0), g.type(id));
-      case op::dynamic_update: return dynamic_step(id, graph::step_kind::dynamic_update, g.type(id), n_type(id, 1));
-      case op::gather: return gather_step(id, graph::step_kind::gather);
-      case op::scatter: return gather_step(id, graph::step_kind::scatter);
-      case op::update_slice: return update_slice_step(id);
+      case op::overlap_add:
+      case op::dynamic_slice:
+      case op::dynamic_update:
+      case op::gather:
+      case op::scatter:
+      case op::update_slice: return lower_movement(*this, id);
       case op::cumulative: return axis_step(id, graph::step_kind::cumulative);
       case op::recurrence: return axis_step(id, graph::step_kind::recurrence);
       case op::argsort: return axis_step(id, graph::step_kind::argsort);

@@ -6,6 +6,7 @@
 #include <tessera/transform/combine.hpp>
 #include <tessera/transform/control.hpp>
 #include <tessera/transform/fuse.hpp>
+#include <tessera/transform/lower_movement.hpp>
 #include <tessera/transform/lowering.hpp>
 #include <tessera/transform/materialise.hpp>
 #include <tessera/transform/memory.hpp>

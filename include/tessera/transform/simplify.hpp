@@ -4,6 +4,7 @@
 
 #include <tessera/graph/graph.hpp>
 #include <tessera/transform/bodies.hpp>
+#include <tessera/transform/simplify_layout.hpp>
 
 #include <bit>
 
@@ -130,6 +131,11 @@ constexpr graph::graph merge_equal(const graph::graph& g) {
       continue;
     }
     for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
+    if (const int piece = skip_updates(result, n); piece >= 0) {
+      place[static_cast<std::size_t>(i)] = piece;
+      continue;
+    }
+    join_updates(result, n);
     skip_inner_reshape(result, n);
     fold_constants(result, n);
     if (is_identity(result, n)) {
