@@ -5,6 +5,7 @@
 #include "runtime/mesh_independence.hpp"
 
 #include <tessera/analysis/summary.hpp>
+#include <tessera/sharding/matmul.hpp>
 
 #include <catch2/catch.hpp>
 
