@@ -41,4 +41,5 @@
 #include <tessera/ops/where.hpp>
 #include <tessera/runtime/tensor.hpp>
 #include <tessera/transform/checkpoint.hpp>
+#include <tessera/transform/regions.hpp>
 #include <tessera/transform/shard_map.hpp>

@@ -12,7 +12,7 @@ constexpr ts::axis_set model = 2;
 template <ts::dtype D, class Shape, manual_state State, ts::axis_set Axes>
 struct body {
   static constexpr ts::aval type = ts::sharding::with_state(ts::plain_aval<D, Shape>(), Axes, State);
-  using handle = ts::expr<type, ts::manual_region<cluster, data | model>>;
+  using handle = ts::expr<type, ts::region<cluster, ts::axis_kind::manual, data | model>>;
 };
 
 template <ts::dtype D, class Shape, manual_state State = manual_state::varying, ts::axis_set Axes = data>

@@ -5,6 +5,6 @@
 #include "cure.hpp"
 
 using ring = ts::mesh<ts::axis<"x", 32>>;
-using handle = ts::expr<varying<ts::shape<4>>.type, ts::manual_region<ring, 1>>;
+using handle = ts::expr<varying<ts::shape<4>>.type, ts::region<ring, ts::axis_kind::manual, 1>>;
 using result = decltype(ts::ppermute<"x" CURE((, ts::send<0, 1>), ())>(handle {} CURE((), (, ts::shift<1>))));
 static_assert(ts::ArrayLike<result>);

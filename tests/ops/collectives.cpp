@@ -20,7 +20,7 @@ template <class Mesh, ts::manual_state State, ts::axis_set Axes, std::int64_t...
 struct body {
   static constexpr ts::aval type =
       ts::sharding::with_state(ts::plain_aval<ts::f32, ts::shape<Extents...>>(), Axes, State);
-  using handle = ts::expr<type, ts::manual_region<Mesh, (1U << Mesh::value.rank) - 1>>;
+  using handle = ts::expr<type, ts::region<Mesh, ts::axis_kind::manual, (1U << Mesh::value.rank) - 1>>;
 };
 
 constexpr ts::axis_set x = 1;

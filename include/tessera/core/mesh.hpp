@@ -70,6 +70,13 @@ template <text Name, std::int64_t Size>
 struct axis {
   static constexpr std::string_view name = Name.view();
   static constexpr std::int64_t size = Size;
+  static constexpr axis_kind kind = axis_kind::explicit_;
+};
+
+/// An axis that is left to the compiler: it is in no type, and how arrays lie along it is found by propagation.
+template <text Name, std::int64_t Size>
+struct auto_axis : axis<Name, Size> {
+  static constexpr axis_kind kind = axis_kind::auto_;
 };
 
 template <class Axis>
@@ -92,7 +99,7 @@ constexpr mesh_value make_mesh_value() {
     diagnose(report<message::mesh_axis_count, details>);
     return mesh_value{};
   } else {
-    constexpr mesh_value built{static_cast<int>(sizeof...(Axes)), {Axes::name...}, {Axes::size...}};
+    constexpr mesh_value built{static_cast<int>(sizeof...(Axes)), {Axes::name...}, {Axes::size...}, {Axes::kind...}};
     if constexpr (!built.distinct()) diagnose(report<message::mesh_axis_twice, details>);
     return built;
   }
@@ -107,20 +114,27 @@ struct mesh {
   static constexpr std::int64_t devices = checked ? value.devices() : 0;
 };
 
-/// Mesh as the body of a shard_map sees it: the axes of the set Manual (one bit each) are run by hand.
-template <class Mesh, std::uint16_t Manual>
-struct manual_region {
+/// Mesh as the body of a shard_map, of auto_axes or of explicit_axes sees it: the axes of a set (one bit each) are of
+/// another kind there.
+template <class Mesh, axis_kind Kind, std::uint16_t Axes>
+struct region {
   using surrounding = Mesh;
 
   static constexpr bool open = false;
   static constexpr mesh_value value = [] {
     mesh_value inside = Mesh::value;
     for (int i = 0; i < inside.rank; ++i)
-      if (Manual & (1U << i)) inside.kinds[static_cast<std::size_t>(i)] = axis_kind::manual;
+      if (Axes & (1U << i)) inside.kinds[static_cast<std::size_t>(i)] = Kind;
     return inside;
   }();
   static constexpr std::int64_t devices = value.devices();
 };
+
+/// The mesh around all regions.
+template <class Mesh>
+struct mesh_around : std::type_identity<Mesh> {};
+template <class Mesh, axis_kind Kind, std::uint16_t Axes>
+struct mesh_around<region<Mesh, Kind, Axes>> : mesh_around<Mesh> {};
 
 /// Whether Inner is Outer, or a region within it.
 template <class Inner, class Outer>

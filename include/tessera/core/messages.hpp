@@ -261,6 +261,29 @@
   X(shard_map_nested, "tessera: shard_map: the axis is Manual already; name other axes in axis_names<...>")            \
   X(shard_map_mixed_cut,                                                                                               \
     "tessera: shard_map: a dimension is cut by Manual and other axes; put the Manual ones first or reshard it")        \
+  X(region_argument,                                                                                                   \
+    "tessera: auto_axes: an argument of the region is no array, number or tuple of them; pass arrays")                 \
+  X(region_result, "tessera: auto_axes: a result of the region is no array; return arrays, or a tuple of them")        \
+  X(region_mesh,                                                                                                       \
+    "tessera: auto_axes: no argument says which mesh the region runs over; pass an array that lives on one")           \
+  X(region_axis, "tessera: auto_axes: the mesh has no such axis; name one of its axes")                                \
+  X(region_axis_kind,                                                                                                  \
+    "tessera: auto_axes: the axis is not of the kind that the region changes; auto_axes takes Explicit axes, "         \
+    "explicit_axes Auto ones")                                                                                         \
+  X(auto_axes_out_sharding,                                                                                            \
+    "tessera: auto_axes: nothing says how results lie; write auto_axes<...>(f, out_sharding<P<...>>)")                 \
+  X(auto_axes_out_count,                                                                                               \
+    "tessera: auto_axes: specs and results differ in number; write one out_sharding<...> a result, or one for all")    \
+  X(auto_axes_captured,                                                                                                \
+    "tessera: auto_axes: the region uses an array that is sharded outside; pass it as an argument")                    \
+  X(explicit_axes_in_sharding,                                                                                         \
+    "tessera: explicit_axes: nothing says how arguments lie; write explicit_axes<...>(f, in_sharding<P<...>>)")        \
+  X(explicit_axes_in_count,                                                                                            \
+    "tessera: explicit_axes: specs and arguments differ in number; write one in_sharding<...> an argument")            \
+  X(constraint_differs,                                                                                                \
+    "tessera: with_sharding_constraint: the array does not lie so; reshard it, or drop the constraint")                \
+  X(constraint_axis,                                                                                                   \
+    "tessera: with_sharding_constraint: the axis is not Auto, its place is in the type; name Auto axes only")          \
   X(device_put_shape,                                                                                                  \
     "tessera: device_put: the type of a host array does not hold its extents; write device_put<shape<...>, P<...>, "   \
     "mesh>(array)")                                                                                                    \

@@ -217,6 +217,18 @@ constexpr aval plain_aval() {
   return a;
 }
 
+/// A spec as an array's type keeps it: axes that are left to the compiler are in no type.
+constexpr spec_value without_auto(spec_value spec, const mesh_value& mesh) {
+  for (int d = 0; d < spec.rank && d < max_rank; ++d) {
+    axis_list kept = 0;
+    for (int i = 0; i < axis_count(spec.dims[d]); ++i)
+      if (const int axis = axis_at(spec.dims[d], i); mesh.kind(axis) != axis_kind::auto_)
+        kept = axis_append(kept, axis);
+    spec.dims[d] = kept;
+  }
+  return spec;
+}
+
 /// The ruling on a tensor type as the user wrote it.
 template <dtype D, class Shape, class Spec, class Mesh>
 constexpr ruling resolve() {
@@ -224,7 +236,7 @@ constexpr ruling resolve() {
   if constexpr (Shape::rank > max_rank) return {a, message::shape_rank};
   for (int i = 0; i < a.rank; ++i)
     if (a.dims[i].extent < 0) return {a, message::shape_extent, i};
-  ruling ruled = with_spec(a, read_spec<Spec>(Mesh::value), Mesh::value);
+  ruling ruled = with_spec(a, without_auto(read_spec<Spec>(Mesh::value), Mesh::value), Mesh::value);
   ruled.result = ruled.ok() ? ruled.result : a;
   return ruled;
 }

@@ -69,4 +69,22 @@ constexpr value permute_blocks(value v, axis_list axes, const permutation& to) {
   return write_manual(collective_operand(v, axes), op::permute_blocks, type, {axes, 0, to.words[0], to.words[1]});
 }
 
+/// An array of an automatic region: `type` does not name `axes`.
+constexpr value to_auto(value v, const aval& type, axis_list axes) {
+  return write_manual(v, op::to_auto, type, {axes});
+}
+
+/// An array that leaves an automatic region and lies as `type` says, `axes` included.
+constexpr value to_explicit(value v, const aval& type, axis_list axes) {
+  return write_manual(v, op::to_explicit, type, {axes});
+}
+
+/// `v`, which is to lie along automatic axes as `spec` says.
+constexpr value constrain(value v, const spec_value& spec) {
+  std::uint64_t words[4]{};
+  for (int d = 0; d < v.type().rank && d < spec.rank; ++d)
+    words[d / 2] |= static_cast<std::uint64_t>(spec.dims[d]) << (32 * (d % 2));
+  return write_manual(v, op::constrain, v.type(), {words[0], words[1], words[2], words[3]});
+}
+
 }  // namespace tessera::graph

@@ -22,7 +22,7 @@ enum class op_kind : std::uint8_t {
   control,
   result,
   custom,
-  manual  ///< of shard_map: its boundary, and the collectives of its body; partitioning turns them into others
+  manual  ///< of regions: their boundaries, and the collectives of shard_map; later passes turn them into others
 };
 
 // name, kind, operands, whether an element costs a transcendental function
@@ -140,7 +140,10 @@ enum class op_kind : std::uint8_t {
   X(take_block, manual, 1, false)         \
   X(permute_blocks, manual, 1, false)     \
   X(exchange_blocks, manual, 1, false)    \
-  X(axis_index, manual, 0, false)
+  X(axis_index, manual, 0, false)         \
+  X(to_auto, manual, 1, false)            \
+  X(to_explicit, manual, 1, false)        \
+  X(constrain, manual, 1, false)
 
 enum class op : std::uint8_t {
 #define TESSERA_OP_NAME(name, kind, operands, transcendental) name,

@@ -60,12 +60,13 @@ struct variable {
 
   template <Expr Value>
   constexpr variable& operator=(const Value& value) {
-    using Mesh = typename Value::mesh_type;
+    using Mesh = typename mesh_around<typename Value::mesh_type>::type;
     constexpr ruling own = resolve<D, Shape, Spec, Mesh>();
     if constexpr (!own.ok() || !(own.result == Value::type)) {
       diagnose(report<message::variable_assign, [] {
         text_buffer out;
-        write_aval(out, resolve<D, Shape, Spec, typename Value::mesh_type>().result, Value::mesh_type::value);
+        write_aval(out, resolve<D, Shape, Spec, typename mesh_around<typename Value::mesh_type>::type>().result,
+                   Value::mesh_type::value);
         out << " = ";
         write_aval(out, Value::type, Value::mesh_type::value);
         return out;

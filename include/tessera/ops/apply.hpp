@@ -33,14 +33,15 @@ constexpr bool one_mesh() {
   return (meshes_agree<typename mesh_of<Xs>::type, M> && ...);
 }
 
-/// Refuses an array that lies along axes which are manual in the region around it and are not where it comes from: the
-/// body of a shard_map sees blocks of its arguments alone.
+/// Refuses an array that lies along axes which are of another kind in the region around it than where it comes from: the
+/// body of a shard_map sees blocks of its arguments alone, that of auto_axes arguments whose types do not name the axes.
 constexpr ruling captured(const aval& a, const mesh_value& own, const mesh_value& inside) {
   const auto lies = static_cast<axis_set>(a.cut() | a.unreduced | a.reduced);
   for (int i = 0; i < inside.rank; ++i) {
-    if ((lies & bit_of(i)) == 0 || inside.kind(i) != axis_kind::manual) continue;
-    if (const int there = own.find(inside.name(i)); there < 0 || own.kind(there) != axis_kind::manual)
-      return refuse(message::shard_map_captured, -1, inside.name(i));
+    if ((lies & bit_of(i)) == 0 || inside.kind(i) == axis_kind::explicit_) continue;
+    if (const int there = own.find(inside.name(i)); there >= 0 && own.kind(there) == inside.kind(i)) continue;
+    return refuse(inside.kind(i) == axis_kind::manual ? message::shard_map_captured : message::auto_axes_captured, -1,
+                  inside.name(i));
   }
   return {a};
 }
@@ -61,9 +62,10 @@ constexpr ruling operand_on() {
     if (const ruling held = captured(seen, Own::value, M::value); !held.ok()) return held;
     return check_cuts(seen, M::value);
   } else if constexpr (Variable<T>) {
-    const ruling seen = resolve<T::element, typename T::shape_type, typename T::spec_type, M>();
-    return seen.failure == message::spec_axis_kind ? refuse(message::shard_map_captured, seen.dimension, seen.axis)
-                                                   : seen;
+    using Outside = typename mesh_around<M>::type;
+    const ruling seen = resolve<T::element, typename T::shape_type, typename T::spec_type, Outside>();
+    if constexpr (std::is_same_v<M, Outside>) return seen;
+    else return seen.ok() ? captured(seen.result, Outside::value, M::value) : seen;
   } else if constexpr (std::is_same_v<T, bool>) {
     return {scalar_aval(dtype::bool_)};
   } else {

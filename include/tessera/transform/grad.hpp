@@ -293,6 +293,11 @@ constexpr value manual_cotangent(const graph::node& n, value x, value ct) {
   const auto d = static_cast<int>(n.attribute[1]);
   const aval wanted = cotangent_type(x.type());
   switch (n.code) {
+    case op::to_auto: return graph::to_explicit(ct, wanted, axes);
+    case op::to_explicit: return graph::to_auto(ct, wanted, axes);
+    case op::constrain:
+      return graph::write_manual(ct, op::constrain, wanted,
+                                 {n.attribute[0], n.attribute[1], n.attribute[2], n.attribute[3]});
     case op::to_local: return graph::to_global(ct, wanted);
     case op::to_global: return graph::to_local(ct, wanted);
     case op::psum:

@@ -11,6 +11,7 @@
 #include <tessera/transform/materialise.hpp>
 #include <tessera/transform/memory.hpp>
 #include <tessera/transform/partition.hpp>
+#include <tessera/transform/propagate.hpp>
 #include <tessera/transform/recompute.hpp>
 
 namespace tessera::transform {
@@ -39,7 +40,7 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& pa
 /// All passes from a trace to a plan.
 constexpr graph::program lower(const graph::graph& trace) {
   const graph::graph global = simplify(trace);
-  return plan(global, combine_all_reduces(materialise(partition(global))));
+  return plan(global, combine_all_reduces(materialise(partition(propagate(global)))));
 }
 
 }  // namespace tessera::transform

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <tessera/graph/manual.hpp>
-#include <tessera/ops/tree.hpp>
+#include <tessera/ops/leaves.hpp>
 
 #include <array>
 #include <tuple>
@@ -24,39 +24,10 @@ namespace transform {
 
 using ops::is_tuple;
 
-template <class T, class Leaf>
-constexpr bool every_leaf(Leaf is_leaf) {
-  if constexpr (is_tuple<T>) return []<std::size_t... I>(std::index_sequence<I...>, Leaf check) {
-      return (every_leaf<std::remove_cvref_t<std::tuple_element_t<I, T>>>(check) && ...);
-    }
-  (std::make_index_sequence<std::tuple_size_v<T>>{}, is_leaf);
-  else return is_leaf(std::type_identity<T>{}); }
-
-template <class T>
-constexpr bool is_mapped_argument() {
-  return every_leaf<T>([]<class L>(std::type_identity<L>) { return Expr<L> || Variable<L> || Number<L>; });
-}
-template <class T>
-constexpr bool is_mapped_result() {
-  return every_leaf<T>([]<class L>(std::type_identity<L>) { return Expr<L>; });
-}
-template <class T>
-constexpr bool holds_poison() {
-  return !every_leaf<T>([]<class L>(std::type_identity<L>) { return !Poison<L>; });
-}
-
-/// Calls f(leaf) for every array or number in `x` and builds the same tuple of the results.
-template <class T, class F>
-constexpr auto map_leaves(const T& x, F f) {
-  if constexpr (is_tuple<T>)
-    return std::apply([&](const auto&... parts) { return std::tuple{map_leaves(parts, f)...}; }, x);
-  else return f(x);
-}
-
 /// One shard_map over Mesh along the axes of Manual.
 template <class Mesh, axis_set Manual>
 struct boundary {
-  using inside = manual_region<Mesh, Manual>;
+  using inside = region<Mesh, axis_kind::manual, Manual>;
 
   /// An argument as it lies outside; it has to lie as Spec says where there is one.
   template <class Spec, class X>
@@ -98,8 +69,8 @@ struct boundary {
       diagnose(report<local.failure, [] { return argument_details<Place, Spec, X>(); }>);
       return poison{};
     } else {
-      graph::graph* owner = x.handle.owner != nullptr ? &x.handle.owner->active() : nullptr;
-      const graph::value v = ops::operand_value(owner, x, dtype::f32);
+      const graph::value v = ops::node_of(x);
+      graph::graph* owner = v.owner;
       const aval seen = rebind(local.result, Mesh::value, owner->mesh);
       return expr<local.result, inside>{{owner, graph::to_local(v, seen).id}};
     }
@@ -127,20 +98,14 @@ struct boundary {
       diagnose(report<global.failure, [] { return result_details<Place, Spec, X>(); }>);
       return poison{};
     } else {
-      graph::graph* owner = x.handle.owner != nullptr ? &x.handle.owner->active() : nullptr;
+      const graph::value made_here = ops::node_of(x);
+      graph::graph* owner = made_here.owner;
       const aval made = rebind(global.result, Mesh::value, owner->mesh);
       const auto cut = static_cast<axis_set>(made.cut() & rebind_set(Manual, Mesh::value, owner->mesh));
-      const graph::value v = graph::vary(ops::operand_value(owner, x, dtype::f32), cut);
+      const graph::value v = graph::vary(made_here, cut);
       return expr<global.result, Mesh>{{owner, graph::to_global(v, made).id}};
     }
   }
-};
-
-template <class... Specs>
-struct spec_list {
-  static constexpr std::size_t size = sizeof...(Specs);
-  template <std::size_t I>
-  using at = std::tuple_element_t<I, std::tuple<Specs...>>;
 };
 
 /// The options a user gave, taken apart.
@@ -152,10 +117,10 @@ struct map_options {
 };
 template <class In, class Out, class Names, class... Specs, class... Rest>
 struct map_options<In, Out, Names, in_specs<Specs...>, Rest...>
-    : map_options<spec_list<Specs...>, Out, Names, Rest...> {};
+    : map_options<ops::spec_list<Specs...>, Out, Names, Rest...> {};
 template <class In, class Out, class Names, class... Specs, class... Rest>
 struct map_options<In, Out, Names, out_specs<Specs...>, Rest...>
-    : map_options<In, spec_list<Specs...>, Names, Rest...> {};
+    : map_options<In, ops::spec_list<Specs...>, Names, Rest...> {};
 template <class In, class Out, class Names, text... Given, class... Rest>
 struct map_options<In, Out, Names, axis_names<Given...>, Rest...>
     : map_options<In, Out, axis_names<Given...>, Rest...> {};
@@ -201,7 +166,7 @@ struct mapped {
   constexpr auto operator()(const Args&... args) const {
     using Mesh = typename join_meshes<typename ops::mesh_of_tree<Args>::type...>::type;
     constexpr message fault = fault_of<Mesh, Args...>();
-    if constexpr ((holds_poison<Args>() || ...)) {
+    if constexpr ((ops::holds_poison<Args>() || ...)) {
       return poison{};
     } else if constexpr (fault != message::none) {
       diagnose(report<fault, [] { return fault_details<Mesh, Args...>(); }>);
@@ -210,7 +175,7 @@ struct mapped {
       using edge = boundary<Mesh, chosen_axes<typename Options::names>::over(Mesh::value).axes>;
       return [&]<std::size_t... I>(std::index_sequence<I...>) {
         return call<edge>(
-            map_leaves(args, [](const auto& leaf) { return edge::template localise<I, in_spec<I>>(leaf); })...);
+            ops::map_leaves(args, [](const auto& leaf) { return edge::template localise<I, in_spec<I>>(leaf); })...);
       }
       (std::index_sequence_for<Args...>{});
     }
@@ -227,7 +192,7 @@ struct mapped {
 
   template <class Mesh, class... Args>
   static constexpr message fault_of() {
-    if constexpr (!(is_mapped_argument<Args>() && ...)) return message::shard_map_argument;
+    if constexpr (!(ops::is_mapped_argument<Args>() && ...)) return message::shard_map_argument;
     else if constexpr (Mesh::open) return message::shard_map_mesh;
     else if constexpr (!(meshes_agree<typename ops::mesh_of_tree<Args>::type, Mesh> && ...))
       return message::mesh_mismatch;
@@ -253,41 +218,28 @@ struct mapped {
 
   template <class Edge, class... Locals>
   constexpr auto call(const Locals&... locals) const {
-    if constexpr ((holds_poison<Locals>() || ...)) return poison{};
+    if constexpr ((ops::holds_poison<Locals>() || ...)) return poison{};
     else return finish<Edge>(function(locals...));
   }
 
   template <class Edge, class Result>
   static constexpr auto finish(const Result& result) {
     using Out = typename Options::out;
-    if constexpr (holds_poison<Result>()) {
+    if constexpr (ops::holds_poison<Result>()) {
       return poison{};
-    } else if constexpr (!is_mapped_result<Result>()) {
+    } else if constexpr (!ops::is_mapped_result<Result>()) {
       diagnose(report<message::shard_map_result, no_details<Result>>);
       return poison{};
-    } else if constexpr (Out::size == 1) {
-      return map_leaves(
-          result, [](const auto& leaf) { return Edge::template globalise<0, typename Out::template at<0>>(leaf); });
-    } else if constexpr (!is_tuple<Result>) {
-      return miscounted<Out, 1>();
-    } else if constexpr (std::tuple_size_v<Result> != Out::size) {
-      return miscounted<Out, std::tuple_size_v<Result>>();
+    } else if constexpr (Out::size != 1 && ops::results_in<Result>() != Out::size) {
+      diagnose(report<message::shard_map_out_count, [] {
+        return text_buffer{} << static_cast<int>(Out::size) << " specs, " << static_cast<int>(ops::results_in<Result>())
+                             << " results";
+      }>);
+      return poison{};
     } else {
-      return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return std::tuple{map_leaves(std::get<I>(result), [](const auto& leaf) {
-          return Edge::template globalise<I, typename Out::template at<I>>(leaf);
-        })...};
-      }
-      (std::make_index_sequence<Out::size>{});
+      return ops::map_with_specs<Out>(
+          result, []<std::size_t I, class Spec>(const auto& leaf) { return Edge::template globalise<I, Spec>(leaf); });
     }
-  }
-
-  template <class Out, std::size_t Results>
-  static constexpr poison miscounted() {
-    diagnose(report<message::shard_map_out_count, [] {
-      return text_buffer{} << static_cast<int>(Out::size) << " specs, " << static_cast<int>(Results) << " results";
-    }>);
-    return {};
   }
 };
 
