@@ -117,25 +117,31 @@ struct propagator {
     if (n.type == from.type(id)) original[static_cast<std::size_t>(id)] = place[static_cast<std::size_t>(id)];
   }
 
-  /// The type of a node that may be cut: what f(cut) gives, then what its readers wish.
+  /// The type of a node whose first `dims` dimensions may be cut: what f(cut) gives, then what its readers wish. The operand of a transpose has to
+  /// lie as its result does, others are moved where they are read.
   template <class F>
-  constexpr void put_cut(int id, F f) {
+  constexpr void put_cut(int id, int dims, F f) {
     graph::node n = from.at(id);
     const aval old = n.type;
     const axis_set automatic = autos[static_cast<std::size_t>(id)];
     f([&](int d, axis_list axes) { cut(n.type, old, d, axes, automatic); });
     const aval& wanted = wish[static_cast<std::size_t>(id)];
-    for (int d = 0; d < old.rank; ++d)
+    for (int d = 0; d < dims; ++d)
       if (starts_with(wanted.dims[d].axes, old.dims[d].axes))
         cut(n.type, old, d, without_head(wanted.dims[d].axes, old.dims[d].axes), automatic);
     for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = placed(n.operands[k]);
+    if (n.code == op::transpose) {
+      aval turned = result.type(n.operands[0]);
+      for (int d = 0; d < n.type.rank; ++d) turned.dims[sharding::dim_at(n.attribute[0], d)].axes = n.type.dims[d].axes;
+      n.operands[0] = graph::reshard({&result, n.operands[0]}, turned).id;
+    }
     put(id, n);
   }
 
   /// Result dimensions lie further as those of operands do; of rows the last one is whole.
   constexpr void elementwise(int id, int dims) {
     const graph::node& n = from.at(id);
-    put_cut(id, [&](auto cut_dim) {
+    put_cut(id, dims, [&](auto cut_dim) {
       for (int k = 0; k < n.operand_count(); ++k)
         for (int d = 0; d < from.type(n.operands[k]).rank && d < dims; ++d)
           if (from.type(n.operands[k]).dims[d].extent == n.type.dims[d].extent) cut_dim(d, further(n.operands[k], d));
@@ -145,7 +151,7 @@ struct propagator {
   constexpr void reduction(int id) {
     const graph::node& n = from.at(id);
     const aval& operand = from.type(n.operands[0]);
-    put_cut(id, [&](auto cut_dim) {
+    put_cut(id, n.type.rank, [&](auto cut_dim) {
       int to = 0;
       for (int d = 0; d < operand.rank; ++d) {
         const bool reduced = n.attribute[0] & (1U << d);
@@ -157,7 +163,7 @@ struct propagator {
 
   constexpr void movement(int id) {
     const graph::node& n = from.at(id);
-    put_cut(id, [&](auto cut_dim) {
+    put_cut(id, n.type.rank, [&](auto cut_dim) {
       for (int d = 0; d < n.type.rank; ++d)
         for (int j = 0; j < from.type(n.operands[0]).rank; ++j) {
           const bool from_here = n.code == op::transpose   ? sharding::dim_at(n.attribute[0], d) == j
@@ -189,18 +195,32 @@ struct propagator {
     put(id, n);
   }
 
+  /// An array that enters a region, cut as outside; automatic axes come behind the others.
+  constexpr aval as_it_lies(int id) const {
+    const graph::node& n = from.at(id);
+    aval type = result.type(placed(n.operands[0]));
+    for (int d = 0; d < type.rank; ++d) {
+      axis_list order = n.type.dims[d].axes;
+      for (int i = 0; i < axis_count(type.dims[d].axes); ++i)
+        if (const int axis = axis_at(type.dims[d].axes, i); (set_of(order) & bit_of(axis)) == 0)
+          order = axis_append(order, axis);
+      type.dims[d].axes = order;
+    }
+    return type;
+  }
+
   /// An array enters as it lies, and leaves as its type says; where it is steered it lies so.
   constexpr void boundary(int id) {
     const graph::node& n = from.at(id);
     aval type = n.type;
+    if (n.code == op::to_auto) type = as_it_lies(id);
     if (n.code == op::constrain)
       for (int d = 0; d < type.rank; ++d) {
         const auto axes = static_cast<axis_list>(n.attribute[d / 2] >> (32 * (d % 2)));
         cut(type, n.type, d, axes, autos[static_cast<std::size_t>(id)]);
       }
     int& here = place[static_cast<std::size_t>(id)];
-    here = placed(n.operands[0]);
-    if (n.code != op::to_auto) here = graph::reshard({&result, here}, type).id;
+    here = graph::reshard({&result, placed(n.operands[0])}, type).id;
     if (result.type(here) == n.type) original[static_cast<std::size_t>(id)] = here;
   }
 
@@ -214,7 +234,7 @@ struct propagator {
       case graph::op_kind::rows: return elementwise(id, n.type.rank - 1);
       case graph::op_kind::reduction: return reduction(id);
       case graph::op_kind::contraction:
-        return put_cut(id, [&](auto cut_dim) {
+        return put_cut(id, n.type.rank, [&](auto cut_dim) {
           for_each_free_dim(n, [&](int k, int d, int at) { cut_dim(d, further(n.operands[k], at)); });
         });
       default: break;
