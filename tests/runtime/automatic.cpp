@@ -2,6 +2,7 @@
 // Whatever propagation finds for axes that are left to the compiler, the values are those of one device.
 #include "runtime/random_program.hpp"
 
+#include <tessera/sharding/matmul.hpp>
 #include <tessera/transform/propagate.hpp>
 
 using namespace runtime_test;

@@ -87,9 +87,11 @@ def input_type(text, mesh):
 
 def mesh_types(case):
     """The mesh of a case and, where its types are those in the body of a shard_map over all axes, that of the body."""
-    mesh = ", ".join(f'ts::axis<"{name}", {size}>' for name, size in case["mesh"].items())
+    kinds = case["params"].get("axis_types", {})
+    mesh = ", ".join(f'ts::{"auto_axis" if kinds.get(name) == "Auto" else "axis"}<"{name}", {size}>'
+                     for name, size in case["mesh"].items())
     inside = case["params"].get("manual") and not case["op"].startswith("grad(") or case["op"] == "shard_map out_specs"
-    body = f"ts::manual_region<outside, {(1 << len(case['mesh'])) - 1}>"
+    body = f"ts::region<outside, ts::axis_kind::manual, {(1 << len(case['mesh'])) - 1}>"
     return f"using outside = ts::mesh<{mesh}>;\nusing mesh = {body if inside else 'outside'};\n"
 
 

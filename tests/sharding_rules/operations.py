@@ -161,6 +161,17 @@ def mapped(in_spec, out_spec, body, argument):
     return f"ts::shard_map<ts::in_specs<{in_spec}>, ts::out_specs<{out_spec}>>({body})({argument})"
 
 
+def automatic(case):
+    return f"ts::auto_axes([](auto p, auto q) {{ return p + q; }}, {out_sharding(case)[0]})(a, b)"
+
+
+def taken_back(case):
+    params = case["params"]
+    wanted = f'static_assert(prints<decltype(p)>("{printed(params["type_inside"])}")); '
+    return f"ts::explicit_axes([](auto p) {{ {wanted}return ts::{params['fn']}(p); }}, " \
+           f"ts::in_sharding<{spec(params['in_sharding'])}>)(a)"
+
+
 def block_inside(case):
     """A body that looks at its block and gives it back."""
     given = spec(case["params"]["in_spec"])
@@ -245,6 +256,9 @@ OPERATIONS = {
     "transpose(pcast reduced to varying)": lambda case: f"ts::pcast<{named(case)}>(a, ts::to_varying)",
     "transpose(ppermute)": permutation,
     "transpose(all_to_all)": collective("all_to_all"),
+    "auto_axes": automatic,
+    "explicit_axes": taken_back,
+    "with_sharding_constraint": lambda case: f"ts::with_sharding_constraint<{spec(case['params']['spec'])}>(a)",
     "shard_map in_specs": block_inside,
     "shard_map out_specs": result_outside,
     "shard_map closure": lambda case: mapped("ts::P<>", "ts::P<>", "[a](auto v) { return v + a; }", NOTHING),
@@ -253,6 +267,8 @@ OPERATIONS = {
 }
 
 REFUSED = {
+    "cr20": "spec_axis_kind",
+    "wc03": "constraint_axis",
     "red19": "sort_cut",
     "ew05": "elementwise_sharding",
     "ew15": "elementwise_sharding",

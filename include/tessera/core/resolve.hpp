@@ -147,6 +147,9 @@ constexpr ruling with_spec(aval a, const spec_value& spec, const mesh_value& mes
     for (int j = 0; j < axis_count(a.dims[i].axes); ++j)
       if (const int axis = axis_at(a.dims[i].axes, j); mesh.kind(axis) != axis_kind::explicit_)
         return {natural, message::spec_axis_kind, i, mesh.name(axis)};
+  for (int axis = 0; axis < mesh.rank; ++axis)
+    if (((spec.unreduced | spec.reduced) & bit_of(axis)) && mesh.kind(axis) != axis_kind::explicit_)
+      return {natural, message::spec_axis_kind, -1, mesh.name(axis)};
   ruling ruled = check_cuts(a, mesh);
   if (!ruled.ok()) ruled.result = natural;
   return ruled;
@@ -226,6 +229,9 @@ constexpr spec_value without_auto(spec_value spec, const mesh_value& mesh) {
         kept = axis_append(kept, axis);
     spec.dims[d] = kept;
   }
+  const axis_set automatic = mesh.axes_of(axis_kind::auto_);
+  spec.unreduced = static_cast<axis_set>(spec.unreduced & ~automatic);
+  spec.reduced = static_cast<axis_set>(spec.reduced & ~automatic);
   return spec;
 }
 

@@ -138,6 +138,25 @@ constexpr ruling exchange_blocks(const aval& a, axis_list axes, int split, int c
 /// What one device has goes to another one: varying to varying.
 constexpr ruling permute_blocks(const aval& a, axis_list axes) { return varying_operand(a, axes); }
 
+/// A set of axes of one mesh as a list of another's.
+constexpr axis_list list_over(axis_set set, const mesh_value& from, const mesh_value& to) {
+  axis_list list = 0;
+  for (int i = 0; i < from.rank; ++i)
+    if (set & bit_of(i)) list = axis_append(list, to.find(from.name(i)));
+  return list;
+}
+
+/// `a` as types say it where the axes of a set are automatic.
+constexpr aval without_axes(aval a, axis_set axes) {
+  for (int d = 0; d < a.rank; ++d) {
+    axis_list kept = 0;
+    for (int i = 0; i < axis_count(a.dims[d].axes); ++i)
+      if (const int axis = axis_at(a.dims[d].axes, i); (axes & bit_of(axis)) == 0) kept = axis_append(kept, axis);
+    a.dims[d].axes = kept;
+  }
+  return a;
+}
+
 /// The block of `a` that the body of a shard_map over `manual` axes sees: they vanish from dimensions, along which the
 /// value is varying. They have to be the major ones where other axes cut the same dimension.
 constexpr ruling to_local(aval a, axis_set manual, const mesh_value& mesh) {

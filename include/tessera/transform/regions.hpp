@@ -37,25 +37,6 @@ constexpr region_choice region_axes(const mesh_value& mesh) {
   return chosen;
 }
 
-/// A set of axes of one mesh as a list of another's.
-constexpr axis_list list_over(axis_set set, const mesh_value& from, const mesh_value& to) {
-  axis_list list = 0;
-  for (int i = 0; i < from.rank; ++i)
-    if (set & bit_of(i)) list = axis_append(list, to.find(from.name(i)));
-  return list;
-}
-
-/// `a` as types say it where the axes of a set are automatic.
-constexpr aval without_axes(aval a, axis_set axes) {
-  for (int d = 0; d < a.rank; ++d) {
-    axis_list kept = 0;
-    for (int i = 0; i < axis_count(a.dims[d].axes); ++i)
-      if (const int axis = axis_at(a.dims[d].axes, i); (axes & bit_of(axis)) == 0) kept = axis_append(kept, axis);
-    a.dims[d].axes = kept;
-  }
-  return a;
-}
-
 /// Arrays on their way from Outside to Inside, two meshes that differ in the kind of the axes Axes: into an automatic
 /// region their types lose the axes, out of it they are given a spec.
 template <class Outside, class Inside, axis_set Axes>
@@ -66,11 +47,11 @@ struct crossing {
       return x;
     } else {
       constexpr ruling lies = ops::operand_on<X, Outside, dtype::f32>();
-      constexpr aval type = without_axes(lies.result, Axes);
+      constexpr aval type = sharding::without_axes(lies.result, Axes);
       const graph::value v = ops::node_of(x);
       const mesh_value& mesh = v.owner->mesh;
       const graph::value inside =
-          graph::to_auto(v, rebind(type, Outside::value, mesh), list_over(Axes, Outside::value, mesh));
+          graph::to_auto(v, rebind(type, Outside::value, mesh), sharding::list_over(Axes, Outside::value, mesh));
       return expr<type, Inside>{{v.owner, inside.id}};
     }
   }
@@ -102,8 +83,8 @@ struct crossing {
     } else {
       const graph::value v = ops::node_of(x);
       const mesh_value& mesh = v.owner->mesh;
-      const graph::value made =
-          graph::to_explicit(v, rebind(lies.result, Inside::value, mesh), list_over(Axes, Inside::value, mesh));
+      const graph::value made = graph::to_explicit(v, rebind(lies.result, Inside::value, mesh),
+                                                   sharding::list_over(Axes, Inside::value, mesh));
       return expr<lies.result, Inside>{{v.owner, made.id}};
     }
   }
@@ -227,7 +208,7 @@ struct taken_back {
 
 /// with_sharding_constraint where no axis is automatic: the array lies so, or it does not compile.
 template <class Spec>
-inline constexpr auto constraint_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto constraint_rule = ops::handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   const spec_value spec = read_spec<Spec>(mesh);
   if (mesh.axes_of(axis_kind::auto_) == 0) {
     ruling wanted = with_spec(x[0], spec, mesh);
@@ -240,9 +221,9 @@ inline constexpr auto constraint_rule = [](std::span<const aval> x, const mesh_v
       if (const int axis = axis_at(spec.dims[d], i); mesh.kind(axis) != axis_kind::auto_)
         return refuse(message::constraint_axis, d, mesh.name(axis));
   for (axis_kind& kind : steered.kinds) kind = axis_kind::explicit_;
-  const ruling lies = with_spec(x[0], spec, steered);
+  const ruling lies = with_spec(without_marks(x[0]), spec, steered);
   return lies.ok() ? ruling{x[0]} : lies;
-};
+}};
 
 }  // namespace transform
 

@@ -29,7 +29,17 @@ template <class Mesh, axis_set Manual>
 struct boundary {
   using inside = region<Mesh, axis_kind::manual, Manual>;
 
-  /// An argument as it lies outside; it has to lie as Spec says where there is one.
+  /// The axes that are left to the compiler outside: types do not name them there, specs may.
+  static constexpr axis_set automatic = static_cast<axis_set>(Manual & Mesh::value.axes_of(axis_kind::auto_));
+
+  /// The mesh with all axes Explicit.
+  static constexpr mesh_value plain = [] {
+    mesh_value all = Mesh::value;
+    for (axis_kind& kind : all.kinds) kind = axis_kind::explicit_;
+    return all;
+  }();
+
+  /// An argument as it lies outside; it has to lie as Spec says where there is one, and is made to lie so along Auto axes.
   template <class Spec, class X>
   static constexpr ruling outside() {
     const ruling lies = ops::operand_on<X, Mesh, dtype::f32>();
@@ -37,8 +47,9 @@ struct boundary {
       return lies;
     } else {
       if (!lies.ok()) return lies;
-      ruling wanted = with_spec(lies.result, read_spec<Spec>(Mesh::value), Mesh::value);
-      if (wanted.ok() && !(wanted.result == lies.result)) wanted.failure = message::shard_map_in_spec;
+      ruling wanted = with_spec(lies.result, read_spec<Spec>(Mesh::value), plain);
+      const bool fits = sharding::without_axes(wanted.result, automatic) == lies.result;
+      if (wanted.ok() && !fits) wanted.failure = message::shard_map_in_spec;
       return wanted;
     }
   }
@@ -71,8 +82,9 @@ struct boundary {
     } else {
       const graph::value v = ops::node_of(x);
       graph::graph* owner = v.owner;
+      const aval lies = rebind(outside<Spec, X>().result, Mesh::value, owner->mesh);
       const aval seen = rebind(local.result, Mesh::value, owner->mesh);
-      return expr<local.result, inside>{{owner, graph::to_local(v, seen).id}};
+      return expr<local.result, inside>{{owner, graph::to_local(graph::reshard(v, lies), seen).id}};
     }
   }
 
@@ -103,7 +115,14 @@ struct boundary {
       const aval made = rebind(global.result, Mesh::value, owner->mesh);
       const auto cut = static_cast<axis_set>(made.cut() & rebind_set(Manual, Mesh::value, owner->mesh));
       const graph::value v = graph::vary(made_here, cut);
-      return expr<global.result, Mesh>{{owner, graph::to_global(v, made).id}};
+      const graph::value whole = graph::to_global(v, made);
+      if constexpr (automatic == 0) {
+        return expr<global.result, Mesh>{{owner, whole.id}};
+      } else {
+        constexpr aval type = sharding::without_axes(global.result, automatic);
+        const axis_list axes = sharding::list_over(automatic, Mesh::value, owner->mesh);
+        return expr<type, Mesh>{{owner, graph::to_auto(whole, rebind(type, Mesh::value, owner->mesh), axes).id}};
+      }
     }
   }
 };
