@@ -52,10 +52,7 @@ class basic_executor {
     calls_.resize(static_cast<std::size_t>(most));
     kernel_runs_.assign(program_.steps.size(), 0);
     bases_.resize(program_.buffers.size());
-    windows_.resize(static_cast<std::size_t>(program_.loops));
-    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
-      if (program_.buffers[b].where == graph::space::window && program_.buffers[b].loop >= 0)
-        windows_[static_cast<std::size_t>(program_.buffers[b].loop)].push_back(static_cast<int>(b));
+    make_windows();
   }
 
   const graph::program& program() const { return program_; }
@@ -137,11 +134,7 @@ class basic_executor {
   }
 
   void start_trip(const graph::step& s, std::int64_t trip) {
-    for (int w : windows_[static_cast<std::size_t>(s.sizes[graph::loop_number])]) {
-      const graph::buffer& window = program_.buffers[static_cast<std::size_t>(w)];
-      bases_[static_cast<std::size_t>(w)] =
-          bases_[static_cast<std::size_t>(window.place)] + window.offset + trip * window.stride;
-    }
+    for (int w : windows_[static_cast<std::size_t>(s.sizes[graph::loop_number])]) set_window(w, trip);
     if (const std::int64_t b = s.sizes[graph::trip_buffer]; b >= 0)
       store(block_of(static_cast<int>(b), 0), static_cast<std::int32_t>(trip));
   }
@@ -207,15 +200,37 @@ class basic_executor {
         case graph::space::window: break;
       }
     }
-    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
-      if (program_.buffers[b].where == graph::space::window && program_.buffers[b].loop < 0) bases_[b] = still_base(b);
+    for (int w : still_) set_window(w, 0);
   }
 
-  /// The base of a window that does not move, in a buffer or in another such window.
-  std::byte* still_base(std::size_t b) const {
-    const graph::buffer& buffer = program_.buffers[b];
-    if (buffer.where != graph::space::window) return bases_[b];
-    return still_base(static_cast<std::size_t>(buffer.place)) + buffer.offset;
+  /// Windows by the loop whose trips move them, themselves or what they are part of; outer ones first.
+  void make_windows() {
+    const auto number = [&](int b) -> const graph::buffer& { return program_.buffers[static_cast<std::size_t>(b)]; };
+    const auto depth = [&](int b) {
+      int count = 0;
+      for (; number(b).where == graph::space::window; b = static_cast<int>(number(b).place)) ++count;
+      return count;
+    };
+    windows_.resize(static_cast<std::size_t>(program_.loops));
+    for (int b = 0; b < static_cast<int>(program_.buffers.size()); ++b) {
+      if (number(b).where != graph::space::window) continue;
+      int moving = b;
+      while (number(moving).where == graph::space::window && number(moving).loop < 0)
+        moving = static_cast<int>(number(moving).place);
+      const bool moves = number(moving).where == graph::space::window;
+      (moves ? windows_[static_cast<std::size_t>(number(moving).loop)] : still_).push_back(b);
+    }
+    const auto outer_first = [&](std::vector<int>& list) {
+      std::stable_sort(list.begin(), list.end(), [&](int a, int b) { return depth(a) < depth(b); });
+    };
+    outer_first(still_);
+    for (std::vector<int>& list : windows_) outer_first(list);
+  }
+
+  void set_window(int w, std::int64_t trip) {
+    const graph::buffer& window = program_.buffers[static_cast<std::size_t>(w)];
+    bases_[static_cast<std::size_t>(w)] =
+        bases_[static_cast<std::size_t>(window.place)] + window.offset + (window.loop < 0 ? 0 : trip * window.stride);
   }
 
   /// The block of the buffer behind access `a` on a device.
@@ -527,6 +542,7 @@ class basic_executor {
   std::vector<std::int64_t> offsets_;
   std::vector<std::byte*> bases_;
   std::vector<std::vector<int>> windows_;  ///< by loop
+  std::vector<int> still_;                 ///< windows that do not move
   std::vector<kernels::fused_call> calls_;
   std::vector<std::int64_t> kernel_runs_;
   std::int64_t runs_of_step_ = 0;  ///< of the step that is running

@@ -51,7 +51,11 @@ struct lowering {
       out.constants.push_back({n.value});
       return found = add_buffer(graph::space::constant, static_cast<std::int64_t>(out.constants.size()) - 1, n.type);
     }
-    return found = add_buffer(graph::space::temporary, 0, n.type);
+    if (n.code != op::slice) return found = add_buffer(graph::space::temporary, 0, n.type);
+    const int whole = buffer(n.operands[0]);
+    const int part = add_buffer(graph::space::window, whole, n.type);
+    out.buffers[static_cast<std::size_t>(part)].offset = part_offset(g, id) * info(n.type.type).size;
+    return buffer_of[static_cast<std::size_t>(id)] = part;
   }
 
   constexpr void mark_needed() {

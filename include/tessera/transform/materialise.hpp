@@ -176,7 +176,8 @@ struct materialiser {
   constexpr graph::output own(const graph::output& out, graph::list<char>& taken) {
     int id = place[static_cast<std::size_t>(out.node)];
     const op code = result.at(id).code;
-    const bool shared = is(code, graph::op_kind::view) || is(code, graph::op_kind::check) || code == op::parameter;
+    const bool shared =
+        is(code, graph::op_kind::view) || is(code, graph::op_kind::check) || code == op::parameter || code == op::slice;
     if (shared || is_unstored(result, id) || taken[static_cast<std::size_t>(id)]) {
       id = add_copy(id);
       taken.push_back(0);
@@ -186,9 +187,8 @@ struct materialiser {
   }
 };
 
-/// After it, only elementwise nodes and pieces read constants, iotas, broadcasts and slices; transposes and local slices
-/// are copied once;
-/// contractions are matrix products; reductions are over adjacent dimensions; results are stored by their own node.
+/// After it, only elementwise nodes and pieces read constants, iotas, broadcasts and slices that are no parts of memory;
+/// transposes and local slices are copied once; contractions are matrix products; reductions are over adjacent dimensions; results are stored by their own node.
 /// `around`: of the body of a scan, the scan; it may put out a carry as it comes in, which then needs no copy.
 constexpr graph::graph materialise(const graph::graph& g, const graph::control* around = nullptr) {
   materialiser pass;

@@ -88,6 +88,38 @@ constexpr void place_results(const graph::graph& g, graph::program& p, const gra
   for (const graph::step& s : copies) p.steps.push_back(s);
 }
 
+/// Whether the result `to` of step number `i` may take over the memory of `from`, which the step reads.
+constexpr bool may_take_over(const graph::program& p, const lifetimes& lives, int i, int from, int to) {
+  const graph::step& s = p.steps[static_cast<std::size_t>(i)];
+  const graph::buffer& source = p.buffers[static_cast<std::size_t>(from)];
+  const graph::buffer& target = p.buffers[static_cast<std::size_t>(to)];
+  return lives.dies[static_cast<std::size_t>(from)] == i && reads_in_place(p, s, from) &&
+         source.bytes == target.bytes && (s.kind == graph::step_kind::all_reduce || source.varying == target.varying);
+}
+
+/// What is changed in place until it is a result of the program is made in the result's memory from the start.
+constexpr void start_in_results(graph::program& p) {
+  const lifetimes lives(p);
+  for (int i = static_cast<int>(p.steps.size()) - 1; i >= 0; --i) {
+    const graph::step& s = p.steps[static_cast<std::size_t>(i)];
+    if (s.kind == graph::step_kind::all_reduce) continue;
+    for (int r = s.first + s.sources; r < s.first + s.sources + s.results; ++r) {
+      const int to = p.accesses[static_cast<std::size_t>(r)].buffer;
+      const graph::buffer target = p.buffers[static_cast<std::size_t>(to)];
+      if (target.where != graph::space::result || lives.born[static_cast<std::size_t>(to)] != i) continue;
+      for (int a = s.first; a < s.first + s.sources; ++a) {
+        const int from = p.accesses[static_cast<std::size_t>(a)].buffer;
+        if (from < 0 || p.buffers[static_cast<std::size_t>(from)].where != graph::space::temporary ||
+            p.buffers[static_cast<std::size_t>(from)].follows >= 0 || !may_take_over(p, lives, i, from, to))
+          continue;
+        p.buffers[static_cast<std::size_t>(from)].where = graph::space::result;
+        p.buffers[static_cast<std::size_t>(from)].place = target.place;
+        break;
+      }
+    }
+  }
+}
+
 /// A temporary that dies in the very step that makes a result of its size, read in place: the result takes it over.
 /// `heir[b]` is the buffer that lies where `b` lay, `root[b]` the first of its line.
 struct inheritance {
@@ -105,13 +137,8 @@ struct inheritance {
         for (int a = s.first; a < s.first + s.sources; ++a) {
           const int from = p.accesses[static_cast<std::size_t>(a)].buffer;
           const bool paired = s.kind != graph::step_kind::all_reduce || a - s.first == r - s.first - s.sources;
-          if (!paired || !is_temporary(p, from) || lives.dies[static_cast<std::size_t>(from)] != static_cast<int>(i))
-            continue;
-          if (std::find(given.begin(), given.end(), from) != given.end() || !reads_in_place(p, s, from)) continue;
-          if (p.buffers[static_cast<std::size_t>(from)].bytes != p.buffers[static_cast<std::size_t>(to)].bytes)
-            continue;
-          if (s.kind != graph::step_kind::all_reduce &&
-              p.buffers[static_cast<std::size_t>(from)].varying != p.buffers[static_cast<std::size_t>(to)].varying)
+          if (!paired || !is_temporary(p, from) || std::find(given.begin(), given.end(), from) != given.end() ||
+              !may_take_over(p, lives, static_cast<int>(i), from, to))
             continue;
           given.push_back(from);
           const int line = root[static_cast<std::size_t>(from)];
@@ -136,6 +163,8 @@ struct placement {
   const inheritance lines;
   graph::list<int> follower{};  ///< by buffer: the one that follows it, or -1
   graph::list<int> placed{};    ///< by offset
+  graph::list<int> results{};   ///< buffers of the program's results
+  graph::list<int> guests{};    ///< temporaries that lie in one of them
   std::int64_t total = 0;
 
   constexpr explicit placement(graph::program& program)
@@ -143,6 +172,47 @@ struct placement {
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
       if (const int before = p.buffers[b].follows; before >= 0)
         follower[static_cast<std::size_t>(before)] = static_cast<int>(b);
+    for (std::size_t r = 0; r < p.results.size(); ++r) add_result(p.results[r].buffer);
+  }
+
+  /// Memory of a result is free until the step that first writes any of its buffers.
+  constexpr void add_result(int b) {
+    if (p.buffers[static_cast<std::size_t>(b)].where == graph::space::result) results.push_back(b);
+  }
+  constexpr int first_use(int result) const {
+    int first = lives.born[static_cast<std::size_t>(result)];
+    for (std::size_t b = 0; b < p.buffers.size(); ++b)
+      if (p.buffers[b].where == graph::space::result &&
+          p.buffers[b].place == p.buffers[static_cast<std::size_t>(result)].place && lives.born[b] >= 0)
+        first = std::min(first, lives.born[b]);
+    return first;
+  }
+
+  /// Puts a line of buffers into a result that is not written before the line dies, if there is room.
+  constexpr bool place_in_result(int b) {
+    if (follower[static_cast<std::size_t>(b)] >= 0) return false;
+    for (int r : results) {
+      const graph::buffer& host = p.buffers[static_cast<std::size_t>(r)];
+      if (host.varying != at(b).varying || host.bytes < at(b).bytes ||
+          lines.dies[static_cast<std::size_t>(b)] >= first_use(r))
+        continue;
+      std::int64_t offset = 0;
+      for (int other : guests) {
+        const graph::buffer& guest = p.buffers[static_cast<std::size_t>(other)];
+        if (guest.place == r && together(b, other) && guest.offset < offset + aligned(at(b).bytes) &&
+            offset < guest.offset + aligned(guest.bytes))
+          offset = guest.offset + aligned(guest.bytes);
+      }
+      if (offset + at(b).bytes > host.bytes) continue;
+      at(b).where = graph::space::window;
+      at(b).place = r;
+      at(b).offset = offset;
+      const auto after =
+          std::find_if(guests.begin(), guests.end(), [&](int other) { return at(other).offset > offset; });
+      guests.insert(after, b);
+      return true;
+    }
+    return false;
   }
 
   constexpr graph::buffer& at(int b) { return p.buffers[static_cast<std::size_t>(b)]; }
@@ -177,6 +247,7 @@ struct placement {
   }
 
   constexpr void place(int b) {
+    if (place_in_result(b)) return;
     std::int64_t offset = free_offset(b);
     for (int part = b; part >= 0; part = follower[static_cast<std::size_t>(part)]) {
       at(part).place = offset;
@@ -203,9 +274,13 @@ constexpr std::int64_t place_temporaries(graph::program& p) {
     return left != right ? left > right : a < b;
   });
   for (int b : order) places.place(b);
-  for (std::size_t b = 0; b < p.buffers.size(); ++b)
-    if (inheritance::is_temporary(p, static_cast<int>(b)))
-      p.buffers[b].place = p.buffers[static_cast<std::size_t>(places.lines.root[b])].place;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    const graph::buffer& root = p.buffers[static_cast<std::size_t>(places.lines.root[b])];
+    if (!inheritance::is_temporary(p, static_cast<int>(b))) continue;
+    p.buffers[b].where = root.where;
+    p.buffers[b].place = root.place;
+    p.buffers[b].offset = root.offset;
+  }
   return aligned(places.total);
 }
 
@@ -215,7 +290,9 @@ constexpr void count_copied_bases(graph::program& p) {
     if (!updates_base(s) || !has_base(s)) continue;
     const auto base = static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer);
     const auto to = static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first + s.sources)].buffer);
-    const bool in_place = p.buffers[base].where == p.buffers[to].where && p.buffers[base].place == p.buffers[to].place;
+    const bool in_place = p.buffers[base].where == p.buffers[to].where &&
+                          p.buffers[base].place == p.buffers[to].place &&
+                          p.buffers[base].offset == p.buffers[to].offset;
     if (!in_place) s.bytes += 2 * p.buffers[to].bytes;
   }
 }

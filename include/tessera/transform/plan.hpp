@@ -32,6 +32,7 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& pa
   pass.lower_units();
   sum_while_multiplying(out);
   place_results(local, out, pass.buffer_of);
+  start_in_results(out);
   out.temporary_bytes = place_temporaries(out);
   count_copied_bases(out);
   return out;

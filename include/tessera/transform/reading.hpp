@@ -17,13 +17,38 @@ constexpr bool is_way_of_reading(op code) {
          code == op::windows;
 }
 
+constexpr bool is_unstored(const graph::graph& g, int id);
+
+/// Whether `id` is a slice whose elements lie side by side in memory that its operand has: then it is a part of that.
+constexpr bool is_part(const graph::graph& g, int id) {
+  const graph::node& n = g.at(id);
+  if (n.code != op::slice) return false;
+  const aval& whole = g.type(n.operands[0]);
+  const sharding::slices taken = graph::slices_of(n, n.type);
+  bool one_so_far = true;
+  for (int d = 0; d < whole.rank; ++d) {
+    if (!taken.of[d].is_all_of(whole.dims[d].extent) && (!one_so_far || taken.of[d].stride != 1)) return false;
+    one_so_far &= n.type.dims[d].extent == 1;
+  }
+  return !is_unstored(g, n.operands[0]);
+}
+
+/// Elements in front of a part within its operand.
+constexpr std::int64_t part_offset(const graph::graph& g, int id) {
+  const graph::node& n = g.at(id);
+  const sharding::slices taken = graph::slices_of(n, n.type);
+  std::int64_t offset = 0;
+  for (int d = 0; d < n.type.rank; ++d) offset = offset * g.type(n.operands[0]).dims[d].extent + taken.of[d].start;
+  return offset;
+}
+
 /// Whether no memory holds `id`: a rule for elements, or a way of reading, views of either included.
 constexpr bool is_unstored(const graph::graph& g, int id) {
   for (;; id = g.at(id).operands[0]) {
     const op code = g.at(id).code;
-    if (code == op::constant || code == op::iota || code == op::broadcast || code == op::slice || code == op::windows ||
-        code == op::empty)
+    if (code == op::constant || code == op::iota || code == op::broadcast || code == op::windows || code == op::empty)
       return true;
+    if (code == op::slice) return !is_part(g, id);
     if (code != op::reshape && code != op::local_slice) return false;
   }
 }
