@@ -45,6 +45,11 @@ struct fusion {
   }
 };
 
+/// Values of at least so many bytes are not made so many nodes before they are used, nor kept that long where they can be
+/// computed again.
+inline constexpr std::int64_t large_value = 1 << 16;
+inline constexpr int far_apart = 12;
+
 /// Limits of one fused kernel, in arrays read and in instructions, so that it stays in registers.
 inline constexpr int max_fused_sources = 40;
 inline constexpr int max_fused_nodes = 40;
@@ -89,6 +94,7 @@ constexpr bool fits_into(const graph::graph& g, const fusion& f, int id, int num
       g.type(u.first).varying != n.type.varying)
     return false;
   if (join_lanes(u.lanes, lanes_of(g, id)) < 0 || u.lanes < 0) return false;
+  if (id - u.last > far_apart && n.type.bytes() >= large_value) return false;
   return u.nodes < max_fused_nodes && u.sources + n.operand_count() <= max_fused_sources;
 }
 
@@ -175,7 +181,8 @@ constexpr fusion fuse(const graph::graph& g) {
 }
 
 /// The units in an order in which each comes after those it waits for; where there is a choice, as the trace has them.
-constexpr graph::list<int> schedule(const graph::graph& g, const fusion& f) {
+/// The piece of an update that is made in place waits for the base.
+constexpr graph::list<int> schedule(const graph::graph& g, const fusion& f, const graph::list<char>& piece_in_place) {
   const std::size_t count = f.units.size();
   graph::list<int> waiting(count, 0);
   graph::list<int> first(count + 1, 0);
@@ -187,6 +194,10 @@ constexpr graph::list<int> schedule(const graph::graph& g, const fusion& f) {
         const int awaited = f.unit_number(awaited_node(g, operand));
         if (awaited >= 0 && awaited != user) visit(static_cast<std::size_t>(awaited), user);
       });
+      if (!piece_in_place[static_cast<std::size_t>(i)]) continue;
+      const int base = f.unit_number(stored_node(g, g.at(i).operands[0]));
+      const int piece = f.unit_number(stored_node(g, g.at(i).operands[1]));
+      if (base >= 0 && base != piece) visit(static_cast<std::size_t>(base), piece);
     }
   };
   for_each_dependency(

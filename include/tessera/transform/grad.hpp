@@ -205,9 +205,11 @@ constexpr value dot_rhs_cotangent(value ct, value lhs, aval rhs, const sharding:
 constexpr cotangents dot_cotangents(value lhs, value rhs, const sharding::dot_dims& dims, value ct, int node) {
   const int lhs_free = sharding::dim_count(sharding::free_dims(lhs.type().rank, dims.lhs_contracting, dims.lhs_batch));
   const int batches = sharding::dim_count(dims.lhs_batch);
-  const value to_lhs = dot_cotangent(ct, rhs, lhs.type(), dims.lhs_contracting, dims.lhs_batch, dims.rhs_contracting,
-                                     dims.rhs_batch, batches + lhs_free, node);
-  return {{to_lhs, dot_rhs_cotangent(ct, lhs, rhs.type(), dims, node)}};
+  // First that of rhs, usually a weight: then lhs, usually an activation, need not outlive it.
+  const value to_rhs = dot_rhs_cotangent(ct, lhs, rhs.type(), dims, node);
+  return {{dot_cotangent(ct, rhs, lhs.type(), dims.lhs_contracting, dims.lhs_batch, dims.rhs_contracting,
+                         dims.rhs_batch, batches + lhs_free, node),
+           to_rhs}};
 }
 
 /// `v`, of the type of a reduction's result or of its gradient, repeated along the reduced dimensions of an operand whose

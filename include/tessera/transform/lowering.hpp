@@ -25,15 +25,17 @@ struct lowering {
   const graph::graph& g;
   const fusion& f;
   graph::program& out;
-  graph::list<int> buffer_of{};     ///< by node
-  graph::list<int> needed_later{};  ///< by node: read outside its unit, or a result
-  graph::list<int> uses{};          ///< by node: reads by nodes that run, and results
+  graph::list<int> buffer_of{};        ///< by node
+  graph::list<int> needed_later{};     ///< by node: read outside its unit, or a result
+  graph::list<int> uses{};             ///< by node: reads by nodes that run, and results
+  graph::list<char> piece_in_place{};  ///< by node: an update whose piece is made where it belongs
 
   constexpr lowering(const graph::graph& graph_in, const fusion& fusion_in, graph::program& program_out)
       : g(graph_in), f(fusion_in), out(program_out) {
     buffer_of.resize(g.nodes.size(), -1);
     needed_later.resize(g.nodes.size(), 0);
     uses.resize(g.nodes.size(), 0);
+    piece_in_place.resize(g.nodes.size(), 0);
   }
 
   constexpr int add_buffer(graph::space where, std::int64_t place, const aval& type) {
@@ -54,7 +56,8 @@ struct lowering {
     if (n.code != op::slice) return found = add_buffer(graph::space::temporary, 0, n.type);
     const int whole = buffer(n.operands[0]);
     const int part = add_buffer(graph::space::window, whole, n.type);
-    out.buffers[static_cast<std::size_t>(part)].offset = part_offset(g, id) * info(n.type.type).size;
+    out.buffers[static_cast<std::size_t>(part)].offset =
+        offset_in(g.type(n.operands[0]), graph::slices_of(n, n.type)) * info(n.type.type).size;
     return buffer_of[static_cast<std::size_t>(id)] = part;
   }
 
@@ -71,6 +74,42 @@ struct lowering {
     for (const graph::output& o : g.outputs) {
       needed_later[static_cast<std::size_t>(o.node)] = 1;
       ++uses[static_cast<std::size_t>(stored_node(g, o.node))];
+    }
+  }
+
+  /// Whether `update` writes its piece side by side into memory that only it changes, and nobody else reads the piece: then
+  /// the piece is made there. What the base holds is made before it.
+  constexpr bool takes_piece_in_place(int update) const {
+    const graph::node& n = g.at(update);
+    if (n.code != op::update_slice) return false;
+    const int piece = stored_node(g, n.operands[1]);
+    const int base = stored_node(g, n.operands[0]);
+    const bool fresh = g.at(base).code == op::empty;
+    if (!fresh && (f.unit_number(base) < 0 || uses[static_cast<std::size_t>(base)] != 1 || base > piece)) return false;
+    const bool made_for_it = f.unit_number(piece) >= 0 && g.at(piece).code != op::control &&
+                             uses[static_cast<std::size_t>(piece)] == 1 &&
+                             buffer_of[static_cast<std::size_t>(piece)] < 0;
+    return made_for_it && g.type(piece).varying == n.type.varying && g.type(piece).type == n.type.type &&
+           lies_together(n.type, graph::slices_of(n, g.type(n.operands[1])));
+  }
+
+  /// Decides which pieces are made in the arrays they are put into, from the last update to the first.
+  constexpr void place_pieces() {
+    for (int i = g.size() - 1; i >= 0; --i) {
+      if (!takes_piece_in_place(i)) continue;
+      const graph::node& n = g.at(i);
+      const int whole = buffer(i);
+      const int base = stored_node(g, n.operands[0]);
+      if (g.at(base).code != op::empty) {
+        if (buffer_of[static_cast<std::size_t>(base)] >= 0) continue;
+        buffer_of[static_cast<std::size_t>(base)] = whole;
+      }
+      const sharding::slices taken = graph::slices_of(n, g.type(n.operands[1]));
+      const int piece = stored_node(g, n.operands[1]);
+      const int part = add_buffer(graph::space::window, whole, g.type(piece));
+      out.buffers[static_cast<std::size_t>(part)].offset = offset_in(n.type, taken) * info(n.type.type).size;
+      buffer_of[static_cast<std::size_t>(piece)] = part;
+      piece_in_place[static_cast<std::size_t>(i)] = 1;
     }
   }
 
@@ -394,7 +433,9 @@ struct lowering {
       case op::dynamic_update:
       case op::gather:
       case op::scatter:
-      case op::update_slice: return lower_movement(*this, id);
+      case op::update_slice:
+        if (piece_in_place[static_cast<std::size_t>(id)]) return;
+        return lower_movement(*this, id);
       case op::cumulative: return axis_step(id, graph::step_kind::cumulative);
       case op::recurrence: return axis_step(id, graph::step_kind::recurrence);
       case op::argsort: return axis_step(id, graph::step_kind::argsort);
@@ -415,7 +456,8 @@ struct lowering {
   /// All steps, in the order of the schedule.
   constexpr void lower_units() {
     mark_needed();
-    for (int number : schedule(g, f)) unit_step(number, f.members(number));
+    place_pieces();
+    for (int number : schedule(g, f, piece_in_place)) unit_step(number, f.members(number));
   }
 };
 

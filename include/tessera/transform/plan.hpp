@@ -13,6 +13,7 @@
 #include <tessera/transform/partition.hpp>
 #include <tessera/transform/propagate.hpp>
 #include <tessera/transform/recompute.hpp>
+#include <tessera/transform/revive.hpp>
 
 namespace tessera::transform {
 
@@ -41,7 +42,7 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& pa
 /// All passes from a trace to a plan.
 constexpr graph::program lower(const graph::graph& trace) {
   const graph::graph global = simplify(trace);
-  return plan(global, combine_all_reduces(materialise(partition(propagate(global)))));
+  return plan(global, revive(combine_all_reduces(materialise(partition(propagate(global))))));
 }
 
 }  // namespace tessera::transform

@@ -19,27 +19,28 @@ constexpr bool is_way_of_reading(op code) {
 
 constexpr bool is_unstored(const graph::graph& g, int id);
 
-/// Whether `id` is a slice whose elements lie side by side in memory that its operand has: then it is a part of that.
-constexpr bool is_part(const graph::graph& g, int id) {
-  const graph::node& n = g.at(id);
-  if (n.code != op::slice) return false;
-  const aval& whole = g.type(n.operands[0]);
-  const sharding::slices taken = graph::slices_of(n, n.type);
+/// Whether the elements that `taken` names lie side by side in an array of type `whole`.
+constexpr bool lies_together(const aval& whole, const sharding::slices& taken) {
   bool one_so_far = true;
   for (int d = 0; d < whole.rank; ++d) {
     if (!taken.of[d].is_all_of(whole.dims[d].extent) && (!one_so_far || taken.of[d].stride != 1)) return false;
-    one_so_far &= n.type.dims[d].extent == 1;
+    one_so_far &= taken.of[d].count == 1;
   }
-  return !is_unstored(g, n.operands[0]);
+  return true;
 }
 
-/// Elements in front of a part within its operand.
-constexpr std::int64_t part_offset(const graph::graph& g, int id) {
-  const graph::node& n = g.at(id);
-  const sharding::slices taken = graph::slices_of(n, n.type);
+/// Elements in front of the first one that `taken` names.
+constexpr std::int64_t offset_in(const aval& whole, const sharding::slices& taken) {
   std::int64_t offset = 0;
-  for (int d = 0; d < n.type.rank; ++d) offset = offset * g.type(n.operands[0]).dims[d].extent + taken.of[d].start;
+  for (int d = 0; d < whole.rank; ++d) offset = offset * whole.dims[d].extent + taken.of[d].start;
   return offset;
+}
+
+/// Whether `id` is a slice whose elements lie side by side in memory that its operand has: then it is a part of that.
+constexpr bool is_part(const graph::graph& g, int id) {
+  const graph::node& n = g.at(id);
+  return n.code == op::slice && lies_together(g.type(n.operands[0]), graph::slices_of(n, n.type)) &&
+         !is_unstored(g, n.operands[0]);
 }
 
 /// Whether no memory holds `id`: a rule for elements, or a way of reading, views of either included.
