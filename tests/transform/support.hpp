@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 /// The same function in the compiler and at run time.
@@ -110,12 +111,31 @@ struct memory_walk {
   constexpr const ts::graph::buffer& at(int b) const { return p.buffers[static_cast<std::size_t>(b)]; }
   constexpr int buffer(int access) const { return p.accesses[static_cast<std::size_t>(access)].buffer; }
 
+  /// Where a buffer lies: in the arena or in the memory of an argument or result, from byte `first` on.
+  struct range {
+    ts::graph::space where;
+    std::int64_t owner = 0;
+    std::int64_t first = 0;
+    std::int64_t bytes = 0;
+  };
+  constexpr range range_of(int b) const {
+    range found{at(b).where, at(b).place, 0, at(b).bytes};
+    for (; at(b).where == ts::graph::space::window; b = static_cast<int>(at(b).place)) found.first += at(b).offset;
+    found.where = at(b).where;
+    found.owner = at(b).place;
+    if (found.where == ts::graph::space::temporary) found.first += std::exchange(found.owner, 0);
+    return found;
+  }
+  constexpr bool is_part_of(int b, int whole) const {
+    while (b != whole && at(b).where == ts::graph::space::window) b = static_cast<int>(at(b).place);
+    return b == whole;
+  }
+
   constexpr bool share_memory(int a, int b) const {
-    const ts::graph::buffer& x = at(a);
-    const ts::graph::buffer& y = at(b);
-    if (x.where != y.where || x.bytes == 0 || y.bytes == 0) return false;
-    if (x.where != ts::graph::space::temporary) return x.place == y.place;
-    return x.place < y.place + y.bytes && y.place < x.place + x.bytes;
+    const range x = range_of(a);
+    const range y = range_of(b);
+    if (x.where != y.where || x.owner != y.owner) return false;
+    return x.first < y.first + y.bytes && y.first < x.first + x.bytes;
   }
 
   constexpr std::string_view read(const ts::graph::step& s) const {
@@ -132,7 +152,7 @@ struct memory_walk {
     for (int i = 0; i < s.sources; ++i) {
       const int from = buffer(s.first + i);
       if (from < 0 || !share_memory(from, to)) continue;
-      if (at(from).place != at(to).place || at(from).bytes != at(to).bytes)
+      if (range_of(from).first != range_of(to).first || at(from).bytes != at(to).bytes)
         return "a step writes into part of what it reads";
       if (!element_by_element(p, s, i, result)) return "a step overwrites what it still reads";
     }
@@ -141,9 +161,9 @@ struct memory_walk {
 
   constexpr void write(int to) {
     for (std::size_t b = 0; b < valid.size(); ++b)
-      if (share_memory(static_cast<int>(b), to)) valid[b] = 0;
-    valid[static_cast<std::size_t>(to)] = written[static_cast<std::size_t>(to)] = 1;
-    if (at(to).where == ts::graph::space::argument) argument_written = true;
+      if (is_part_of(to, static_cast<int>(b))) valid[b] = written[b] = 1;
+      else if (share_memory(static_cast<int>(b), to)) valid[b] = 0;
+    if (range_of(to).where == ts::graph::space::argument) argument_written = true;
   }
 
   constexpr std::string_view run(const ts::graph::step& s) {
