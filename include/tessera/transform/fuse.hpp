@@ -180,9 +180,13 @@ constexpr fusion fuse(const graph::graph& g) {
   return f;
 }
 
+/// Where the piece of an update is made: in memory of its own, or in the array it is put into, after what the array holds
+/// besides or at any time.
+enum class piece_place : std::uint8_t { elsewhere, after_base, unordered };
+
 /// The units in an order in which each comes after those it waits for; where there is a choice, as the trace has them.
 /// The piece of an update that is made in place waits for the base.
-constexpr graph::list<int> schedule(const graph::graph& g, const fusion& f, const graph::list<char>& piece_in_place) {
+constexpr graph::list<int> schedule(const graph::graph& g, const fusion& f, const graph::list<piece_place>& in_place) {
   const std::size_t count = f.units.size();
   graph::list<int> waiting(count, 0);
   graph::list<int> first(count + 1, 0);
@@ -194,7 +198,7 @@ constexpr graph::list<int> schedule(const graph::graph& g, const fusion& f, cons
         const int awaited = f.unit_number(awaited_node(g, operand));
         if (awaited >= 0 && awaited != user) visit(static_cast<std::size_t>(awaited), user);
       });
-      if (!piece_in_place[static_cast<std::size_t>(i)]) continue;
+      if (in_place[static_cast<std::size_t>(i)] != piece_place::after_base) continue;
       const int base = f.unit_number(stored_node(g, g.at(i).operands[0]));
       const int piece = f.unit_number(stored_node(g, g.at(i).operands[1]));
       if (base >= 0 && base != piece) visit(static_cast<std::size_t>(base), piece);

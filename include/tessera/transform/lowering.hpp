@@ -25,17 +25,17 @@ struct lowering {
   const graph::graph& g;
   const fusion& f;
   graph::program& out;
-  graph::list<int> buffer_of{};        ///< by node
-  graph::list<int> needed_later{};     ///< by node: read outside its unit, or a result
-  graph::list<int> uses{};             ///< by node: reads by nodes that run, and results
-  graph::list<char> piece_in_place{};  ///< by node: an update whose piece is made where it belongs
+  graph::list<int> buffer_of{};         ///< by node
+  graph::list<int> needed_later{};      ///< by node: read outside its unit, or a result
+  graph::list<int> uses{};              ///< by node: reads by nodes that run, and results
+  graph::list<piece_place> in_place{};  ///< by node: of an update, where its piece is made
 
   constexpr lowering(const graph::graph& graph_in, const fusion& fusion_in, graph::program& program_out)
       : g(graph_in), f(fusion_in), out(program_out) {
     buffer_of.resize(g.nodes.size(), -1);
     needed_later.resize(g.nodes.size(), 0);
     uses.resize(g.nodes.size(), 0);
-    piece_in_place.resize(g.nodes.size(), 0);
+    in_place.resize(g.nodes.size(), piece_place::elsewhere);
   }
 
   constexpr int add_buffer(graph::space where, std::int64_t place, const aval& type) {
@@ -77,31 +77,40 @@ struct lowering {
     }
   }
 
+  /// Whether an array has no content but pieces that are made in it.
+  constexpr bool has_only_pieces(int base) const {
+    return g.at(base).code == op::empty ||
+           (takes_piece_in_place(base) && has_only_pieces(stored_node(g, g.at(base).operands[0])));
+  }
+
   /// Whether `update` writes its piece side by side into memory that only it changes, and nobody else reads the piece: then
-  /// the piece is made there. What the base holds is made before it.
+  /// the piece is made there. What the base holds besides pieces is made before it.
   constexpr bool takes_piece_in_place(int update) const {
     const graph::node& n = g.at(update);
     if (n.code != op::update_slice) return false;
     const int piece = stored_node(g, n.operands[1]);
     const int base = stored_node(g, n.operands[0]);
-    const bool fresh = g.at(base).code == op::empty;
-    if (!fresh && (f.unit_number(base) < 0 || uses[static_cast<std::size_t>(base)] != 1 || base > piece)) return false;
+    if (g.at(base).code != op::empty && (f.unit_number(base) < 0 || uses[static_cast<std::size_t>(base)] != 1))
+      return false;
     const bool made_for_it = f.unit_number(piece) >= 0 && g.at(piece).code != op::control &&
                              uses[static_cast<std::size_t>(piece)] == 1 &&
                              buffer_of[static_cast<std::size_t>(piece)] < 0;
     return made_for_it && g.type(piece).varying == n.type.varying && g.type(piece).type == n.type.type &&
-           lies_together(n.type, graph::slices_of(n, g.type(n.operands[1])));
+           lies_together(n.type, graph::slices_of(n, g.type(n.operands[1]))) && (base < piece || has_only_pieces(base));
   }
 
   /// Decides which pieces are made in the arrays they are put into, from the last update to the first.
   constexpr void place_pieces() {
+    for (int i = 0; i < g.size(); ++i)
+      if (takes_piece_in_place(i))
+        in_place[static_cast<std::size_t>(i)] =
+            has_only_pieces(stored_node(g, g.at(i).operands[0])) ? piece_place::unordered : piece_place::after_base;
     for (int i = g.size() - 1; i >= 0; --i) {
-      if (!takes_piece_in_place(i)) continue;
+      if (in_place[static_cast<std::size_t>(i)] == piece_place::elsewhere) continue;
       const graph::node& n = g.at(i);
       const int whole = buffer(i);
       const int base = stored_node(g, n.operands[0]);
       if (g.at(base).code != op::empty) {
-        if (buffer_of[static_cast<std::size_t>(base)] >= 0) continue;
         buffer_of[static_cast<std::size_t>(base)] = whole;
       }
       const sharding::slices taken = graph::slices_of(n, g.type(n.operands[1]));
@@ -109,7 +118,6 @@ struct lowering {
       const int part = add_buffer(graph::space::window, whole, g.type(piece));
       out.buffers[static_cast<std::size_t>(part)].offset = offset_in(n.type, taken) * info(n.type.type).size;
       buffer_of[static_cast<std::size_t>(piece)] = part;
-      piece_in_place[static_cast<std::size_t>(i)] = 1;
     }
   }
 
@@ -434,7 +442,7 @@ struct lowering {
       case op::gather:
       case op::scatter:
       case op::update_slice:
-        if (piece_in_place[static_cast<std::size_t>(id)]) return;
+        if (in_place[static_cast<std::size_t>(id)] != piece_place::elsewhere) return;
         return lower_movement(*this, id);
       case op::cumulative: return axis_step(id, graph::step_kind::cumulative);
       case op::recurrence: return axis_step(id, graph::step_kind::recurrence);
@@ -457,7 +465,7 @@ struct lowering {
   constexpr void lower_units() {
     mark_needed();
     place_pieces();
-    for (int number : schedule(g, f, piece_in_place)) unit_step(number, f.members(number));
+    for (int number : schedule(g, f, in_place)) unit_step(number, f.members(number));
   }
 };
 
