@@ -32,15 +32,6 @@ constexpr slices everything(const aval& a) {
   return all;
 }
 
-/// Whether two parts of one array of `rank` dimensions, taken with strides of 1, share no element.
-constexpr bool disjoint(const slices& a, const slices& b, int rank) {
-  for (int d = 0; d < rank; ++d)
-    if (a.of[d].stride != 1 || b.of[d].stride != 1) return false;
-  for (int d = 0; d < rank; ++d)
-    if (a.of[d].start + a.of[d].count <= b.of[d].start || b.of[d].start + b.of[d].count <= a.of[d].start) return true;
-  return false;
-}
-
 /// The place that a dimension counted from either end has, or -1.
 constexpr int place_of(int named, int rank) {
   const int place = named < 0 ? named + rank : named;

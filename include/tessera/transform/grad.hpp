@@ -417,34 +417,6 @@ struct control_cotangents_in {
 constexpr graph::list<argument_cotangent> control_cotangents(graph::graph& g, int id, const control_cotangents_in& in,
                                                              policies around);
 
-/// The sum of two cotangents. Where both are zeros but for parts that do not meet, the parts of one are put into the
-/// other, which needs no sum of whole arrays, and no zeros once the parts are all there is.
-constexpr int add_parts(graph::graph& g, int sum, int share) {
-  const auto is_zeros = [&](int id) {
-    const graph::node& n = g.at(id);
-    return n.code == op::broadcast && g.at(n.operands[0]).code == op::constant && g.at(n.operands[0]).value == 0;
-  };
-  const auto piece = [&](int id) { return g.type(g.at(id).operands[1]); };
-  const auto region = [&](int id) { return graph::slices_of(g.at(id), piece(id)); };
-  bool apart = g.at(share).code == op::update_slice && is_zeros(g.at(share).operands[0]);
-  std::int64_t covered = apart ? piece(share).size() : 0;
-  int base = sum;
-  for (; apart && g.at(base).code == op::update_slice; base = g.at(base).operands[0]) {
-    apart = sharding::disjoint(region(base), region(share), g.type(share).rank);
-    covered += piece(base).size();
-  }
-  if (!apart || base == sum || !is_zeros(base)) return (value{&g, sum} + value{&g, share}).id;
-  graph::node put = g.at(share);
-  put.operands[0] = sum;
-  if (covered == g.type(share).size()) {
-    graph::node nothing;
-    nothing.code = op::empty;
-    nothing.type = g.type(base);
-    g.at(base) = nothing;
-  }
-  return g.add(put);
-}
-
 /// The reverse pass over the nodes up to `last`: the cotangent of each, or -1.
 struct reverse_pass {
   graph::graph& g;
@@ -462,9 +434,9 @@ struct reverse_pass {
 
   /// Adds `share` to the cotangent of node `id`, with exactly the type that a gradient of it has.
   constexpr void add(int id, value share) {
-    const value fitting = unbroadcast(share, g.type(id));
     int& sum = ct[static_cast<std::size_t>(id)];
-    sum = sum < 0 ? fitting.id : add_parts(g, sum, fitting.id);
+    const value fitting = unbroadcast(share, g.type(id));
+    sum = sum < 0 ? fitting.id : (value{&g, sum} + fitting).id;
   }
 
   constexpr void visit_control(int id) {
