@@ -38,6 +38,8 @@ struct lowering {
   /// Which kernels the program needs.
   static constexpr const analysis::kernel_needs& kernels() { return facts.kernels; }
 
+  static constexpr std::size_t argument_count() { return facts.argument_count; }
+
   /// Word `i` of the program's instruction lists, which end the packed program.
   static constexpr int instruction_word(std::size_t i) {
     return static_cast<int>(program_words::words[program_words::size - facts.kernels.word_count + i]);

@@ -3,9 +3,9 @@
 // are interpreted. For tests and tools: a step function compiled by `jit` is the fast way.
 #pragma once
 
-#include <tessera/analysis/summary.hpp>
 #include <tessera/kernels/naive_fused.hpp>
 #include <tessera/runtime/executor.hpp>
+#include <tessera/runtime/step_functions.hpp>
 #include <tessera/transform/plan.hpp>
 
 #include <memory>
@@ -15,47 +15,11 @@
 
 namespace tessera::runtime {
 
-template <class T, graph::step_kind... Kinds>
-executor::step_function function_of_kind(graph::step_kind kind) {
-  executor::step_function found = nullptr;
-  const auto look = [&]<graph::step_kind Kind>() {
-    using graph::step_kind;
-    constexpr bool rows = Kind >= step_kind::softmax && Kind <= step_kind::log_softmax_grad;
-    constexpr bool sums = Kind == step_kind::dot || Kind == step_kind::reduce;
-    if constexpr (!(rows && !std::is_floating_point_v<T>)&&!(sums && sizeof(T) == 1))
-      if (kind == Kind) found = executor::function_for<Kind, T>();
-  };
-  (look.template operator()<Kinds>(), ...);
-  return found;
-}
-
-/// The function for a step of any kind and element type.
-inline executor::step_function any_function(graph::step_kind kind, dtype type) {
-  using graph::step_kind;
-  const auto pick = [&]<class T>(T) {
-    return function_of_kind<T, step_kind::fused, step_kind::dot, step_kind::reduce, step_kind::softmax,
-                            step_kind::log_softmax, step_kind::softmax_grad, step_kind::log_softmax_grad,
-                            step_kind::check_range, step_kind::copy_out, step_kind::all_reduce, step_kind::all_gather,
-                            step_kind::reduce_scatter>(kind);
-  };
-  switch (type) {
-    case dtype::f32: return pick(float{});
-    case dtype::f64: return pick(double{});
-    case dtype::i32: return pick(std::int32_t{});
-    case dtype::u32: return pick(std::uint32_t{});
-    default: return pick(std::uint8_t{});
-  }
-}
-
 /// An executor for a graph built at run time, with its elementwise steps interpreted.
 inline executor interpreter(const graph::graph& trace) {
   graph::program p = transform::lower(trace);
   std::vector<executor::step_function> functions;
-  for (const graph::step& s : p.steps) {
-    const bool typed = s.kind != graph::step_kind::fused && s.kind != graph::step_kind::copy_out;
-    const auto source = static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer);
-    functions.push_back(any_function(s.kind, typed ? p.buffers[source].type : dtype::f32));
-  }
+  for (const graph::step& s : p.steps) functions.push_back(any_step_function(s.kind, graph::kernel_type(p, s)));
   return executor(std::move(p), trace.mesh, std::move(functions), {});
 }
 

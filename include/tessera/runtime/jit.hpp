@@ -3,25 +3,20 @@
 #pragma once
 
 #include <tessera/analysis/lowered.hpp>
-#include <tessera/runtime/executor.hpp>
-#include <tessera/runtime/instances.hpp>
+#include <tessera/kernels/fused.hpp>
+#include <tessera/runtime/program_runs.hpp>
+#include <tessera/runtime/step_functions.hpp>
 #include <tessera/runtime/tensor.hpp>
 
 #include <array>
-#include <memory>
-#include <mutex>
 #include <span>
-#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace tessera {
 
 namespace runtime {
-
-/// A program from its words. Not constexpr: compilers would run it once more while they compile.
-inline graph::program decode(std::span<const std::int64_t> words) { return graph::unpack_program(words); }
 
 /// Instruction list number I of a program.
 template <class Program, std::size_t I>
@@ -35,141 +30,80 @@ constexpr auto code_words() {
 
 /// One kernel an instruction list.
 template <class Program>
-std::vector<kernels::fused_function> fused_functions() {
-  return []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::vector<kernels::fused_function>{&kernels::fused_kernel<code_words<Program, I>()>::run...};
+std::span<const kernels::fused_function> fused_functions() {
+  if constexpr (constexpr std::size_t count = Program::kernels().code_count; count == 0) {
+    return {};
+  } else {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      static constexpr kernels::fused_function functions[] = {&kernels::fused_kernel<code_words<Program, I>()>::run...};
+      return std::span<const kernels::fused_function>(functions);
+    }
+    (std::make_index_sequence<count>{});
   }
-  (std::make_index_sequence<Program::kernels().code_count>{});
 }
 
-/// The function of each step; only those that some step needs are compiled.
+#if defined(TESSERA_PRECOMPILED_KERNELS)
+
+/// The function of any kind of step, from the library of kernels.
 template <class Program>
-std::vector<executor::step_function> step_functions(const graph::program& p) {
+inline constexpr auto step_function_of = &any_step_function;
+
+#else
+
+/// The function of a kind of step; only those that some step of the program needs are compiled.
+template <class Program>
+step_function step_function_of(graph::step_kind kind, dtype type) {
   using needs = analysis::kernel_needs;
-  executor::step_function table[needs::kinds * needs::types]{};
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    const auto fill = [&]<std::size_t Place>(std::integral_constant<std::size_t, Place>) {
-      constexpr auto kind = static_cast<graph::step_kind>(Place / needs::types);
-      constexpr auto type = static_cast<dtype>(Place % needs::types);
-      if constexpr (Program::kernels().needed[Place]) table[Place] = executor::function_for<kind, storage_t<type>>();
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    step_function found = nullptr;
+    const auto look = [&]<std::size_t Place>(std::integral_constant<std::size_t, Place>) {
+      constexpr auto of_kind = static_cast<graph::step_kind>(Place / needs::types);
+      constexpr auto of_type = static_cast<dtype>(Place % needs::types);
+      if constexpr (Program::kernels().needed[Place])
+        if (kind == of_kind && type == of_type) found = executor::function_for<of_kind, storage_t<of_type>>();
     };
-    (fill(std::integral_constant<std::size_t, I>{}), ...);
+    (look(std::integral_constant<std::size_t, I>{}), ...);
+    return found;
   }
   (std::make_index_sequence<needs::kinds * needs::types>{});
-  std::vector<executor::step_function> functions;
-  for (const graph::step& s : p.steps)
-    functions.push_back(table[analysis::kernel_place(s.kind, analysis::kernel_type(p, s))]);
-  return functions;
 }
 
-/// Which arguments a program writes.
-inline std::vector<char> written_arguments(const graph::program& p) {
-  std::vector<char> written(p.arguments.size(), 0);
-  for (const graph::interface_value& r : p.results)
-    if (r.alias >= 0) written[static_cast<std::size_t>(r.alias)] = 1;
-  return written;
-}
+#endif
 
-/// Executors of one program that are not running; a run takes one and gives it back, so calls from several threads each
-/// have an arena.
+/// The executors of one program.
 template <class Program>
-class executor_pool {
- public:
-  struct slot {
-    executor program;
-    std::vector<char> written;  ///< by argument
-    std::vector<storage*> arguments{};
-    std::vector<storage*> results{};
-    std::vector<storage_ptr> numbers{};            ///< memory for arguments that are plain numbers
-    std::vector<std::vector<storage_ptr>> kept{};  ///< for each result, storages that were handed out
-    std::vector<storage_ptr> held{};               ///< of the running call
-  };
-
-  std::unique_ptr<slot> take() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!idle_.empty()) {
-        std::unique_ptr<slot> found = std::move(idle_.back());
-        idle_.pop_back();
-        return found;
-      }
-    }
-    const graph::program p = decode(Program::program_words::words);
-    auto made = std::make_unique<slot>(
-        slot{executor(p, Program::mesh_type::value, step_functions<Program>(p), fused_functions<Program>()),
-             written_arguments(p)});
-    made->arguments.resize(made->program.program().arguments.size());
-    made->numbers.resize(made->arguments.size());
-    made->results.resize(made->program.program().results.size());
-    made->kept.resize(made->results.size());
-    return made;
-  }
-
-  void give_back(std::unique_ptr<slot> used) {
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(used));
-  }
-
-  static executor_pool& instance() {
-    static executor_pool pool;
-    return pool;
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<slot>> idle_;
-};
-
-/// Storage for a result: one handed out earlier that nobody holds any more, or a new one.
-inline storage_ptr result_storage(std::vector<storage_ptr>& kept, const aval& type, const mesh_value& mesh) {
-  for (const storage_ptr& candidate : kept)
-    if (candidate.unique()) return candidate;
-  kept.push_back(make_storage(type, mesh));
-  return kept.back();
+program_runs& runs_of() {
+  static program_runs runs({Program::program_words::words, Program::mesh_type::value, fused_functions<Program>(),
+                            step_function_of<Program>});
+  return runs;
 }
 
-/// Gathers the memory of arguments in the order of the trace; keeps temporaries for numbers alive.
-struct argument_collector {
-  std::vector<storage*>& into;
-  std::vector<storage_ptr>& numbers;
-  std::size_t next = 0;
+/// Lists the memory of arguments in the order of the trace.
+struct argument_list {
+  argument* next;
 
-  void add(const storage_ptr& data, std::string_view what) {
-    if (!data)
-      throw value_error("jit: argument " + std::to_string(next) + " (" + std::string(what) +
-                        ") holds no array; initialise it first");
-    into[next++] = data.get();
+  void add(const storage_ptr& data, storage_ptr* own, std::string_view what) {
+    next->data = &data;
+    next->own = own;
+    next->what = what;
+    ++next;
   }
+  void variable(storage_ptr& data) { add(data, &data, "a variable"); }
+  void variable(const storage_ptr& data) { add(data, nullptr, "a variable"); }
 
   template <class Arg>
   void collect(Arg& arg) {
     if constexpr (Tensor<Arg>) {
-      add(arg.data(), type_text<std::remove_const_t<Arg>>());
+      add(arg.data(), nullptr, type_text<std::remove_const_t<Arg>>());
     } else if constexpr (Number<Arg>) {
-      storage_ptr& data = numbers[next];
-      if (!data) data = make_storage(scalar_aval(dtype_of<std::remove_const_t<Arg>>), mesh_value{});
-      copy_from_host(*data, &arg);
-      add(data, "a number");
+      next->number = &arg;
+      next->type = dtype_of<std::remove_const_t<Arg>>;
+      ++next;
     } else {
-      visit_variables(arg, [&](auto& v) { add(v.data, "a variable"); });
+      visit_variables(arg, [this](auto& v) { variable(v.data); });
     }
   }
 };
-
-/// Storages that a step writes and someone else holds too are copied first, so that copies of a model keep their values.
-template <class Arg>
-void separate(Arg& arg, const std::vector<char>& written, std::size_t& next) {
-  if constexpr (Tensor<Arg> || Number<Arg>) {
-    ++next;
-  } else {
-    visit_variables(arg, [&](auto& v) {
-      if constexpr (!std::is_const_v<std::remove_reference_t<decltype(v)>>) {
-        if (written[next] && v.data && !v.data.unique()) v.data = clone(*v.data);
-      }
-      ++next;
-    });
-  }
-}
 
 /// The run-time form of a traced result: a tensor for an array, a tuple of forms for a tuple or pair.
 template <class Result, class Mesh>
@@ -183,29 +117,26 @@ struct runtime_form<expr<Type, Own>, Mesh> {
       -> tensor<Type.type, shape<Type.dims[D].extent...>, spec_type<type, Mesh>, Mesh>;
   using tensor_type = decltype(deduce(std::make_index_sequence<static_cast<std::size_t>(Type.rank)>{}));
 
-  static tensor_type make(const std::vector<storage_ptr>& results, std::size_t& next) {
-    return tensor_type(results[next++]);
-  }
+  static constexpr std::size_t count = 1;
+  static tensor_type make(storage_ptr*& next) { return tensor_type(std::move(*next++)); }
 };
 template <class... Parts, class Mesh>
 struct runtime_form<std::tuple<Parts...>, Mesh> {
-  static auto make(const std::vector<storage_ptr>& results, std::size_t& next) {
-    return std::tuple{runtime_form<std::remove_cvref_t<Parts>, Mesh>::make(results, next)...};
+  static constexpr std::size_t count = (std::size_t{0} + ... + runtime_form<std::remove_cvref_t<Parts>, Mesh>::count);
+  static auto make(storage_ptr*& next) {
+    return std::tuple{runtime_form<std::remove_cvref_t<Parts>, Mesh>::make(next)...};
   }
 };
 template <class First, class Second, class Mesh>
 struct runtime_form<std::pair<First, Second>, Mesh> {
-  static auto make(const std::vector<storage_ptr>& results, std::size_t& next) {
-    auto first = runtime_form<std::remove_cvref_t<First>, Mesh>::make(results, next);
-    return std::pair{std::move(first), runtime_form<std::remove_cvref_t<Second>, Mesh>::make(results, next)};
-  }
-};
+  using first_form = runtime_form<std::remove_cvref_t<First>, Mesh>;
+  using second_form = runtime_form<std::remove_cvref_t<Second>, Mesh>;
 
-/// Gives the slot back when the call ends, whichever way.
-template <class Program>
-struct borrowed_slot {
-  std::unique_ptr<typename executor_pool<Program>::slot> slot = executor_pool<Program>::instance().take();
-  ~borrowed_slot() { executor_pool<Program>::instance().give_back(std::move(slot)); }
+  static constexpr std::size_t count = first_form::count + second_form::count;
+  static auto make(storage_ptr*& next) {
+    auto first = first_form::make(next);
+    return std::pair{std::move(first), second_form::make(next)};
+  }
 };
 
 /// A part of a result that an error was reported about; it silences what a program asks of it.
@@ -215,45 +146,39 @@ struct refused_tensor {
 };
 template <class Mesh>
 struct runtime_form<poison, Mesh> {
-  static refused_tensor make(const std::vector<storage_ptr>&, std::size_t&) { return {}; }
+  static constexpr std::size_t count = 1;
+  static refused_tensor make(storage_ptr*&) { return {}; }
 };
 
 /// What stands for the result of a step in which an error was reported.
 template <class Program>
 auto refused_call() {
   using result = std::remove_cvref_t<typename Program::traced::result_type>;
-  std::size_t next = 0;
-  if constexpr (requires(std::vector<storage_ptr> none) {
-                  runtime_form<result, typename Program::mesh_type>::make(none, next);
-                })
-    return runtime_form<result, typename Program::mesh_type>::make({}, next);
-  else return refused_tensor{};
+  if constexpr (requires(storage_ptr * next) { runtime_form<result, typename Program::mesh_type>::make(next); }) {
+    using form = runtime_form<result, typename Program::mesh_type>;
+    std::array<storage_ptr, form::count> none;
+    storage_ptr* next = none.data();
+    return form::make(next);
+  } else {
+    return refused_tensor{};
+  }
 }
 
 /// One call of a lowered program.
 template <class Program, class... Args>
 auto call(Args&... args) {
-  borrowed_slot<Program> borrowed;
-  auto& slot = *borrowed.slot;
-  const graph::program& p = slot.program.program();
-  std::size_t next_argument = 0;
-  (separate(args, slot.written, next_argument), ...);
-  argument_collector collector{slot.arguments, slot.numbers};
-  (collector.collect(args), ...);
-  slot.held.clear();
-  for (std::size_t i = 0; i < p.results.size(); ++i) {
-    const graph::interface_value& r = p.results[i];
-    if (r.alias >= 0) continue;
-    slot.held.push_back(result_storage(slot.kept[i], r.type, Program::mesh_type::value));
-    slot.results[i] = slot.held.back().get();
-  }
-  slot.program.run(slot.arguments, slot.results);
+  std::array<argument, Program::argument_count()> arguments;
+  argument_list list{arguments.data()};
+  (list.collect(args), ...);
   using result = std::remove_cvref_t<typename Program::traced::result_type>;
-  if constexpr (!std::is_void_v<result>) {
-    std::size_t next = 0;
-    auto made = runtime_form<result, typename Program::mesh_type>::make(slot.held, next);
-    slot.held.clear();
-    return made;
+  if constexpr (std::is_void_v<result>) {
+    runs_of<Program>().run(arguments, {});
+  } else {
+    using form = runtime_form<result, typename Program::mesh_type>;
+    std::array<storage_ptr, form::count> results;
+    runs_of<Program>().run(arguments, results);
+    storage_ptr* next = results.data();
+    return form::make(next);
   }
 }
 
