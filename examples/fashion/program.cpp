@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program: trains on Fashion-MNIST, tests after each epoch, writes metrics and curves. Which mesh it trains on is
 // decided by the file it is linked with.
+#include "data.hpp"
 #include "support/args.hpp"
 #include "support/csv.hpp"
 #include "support/progress.hpp"
@@ -59,7 +60,7 @@ double accuracy(const trainer& model, const split& data) {
   const std::vector<std::uint32_t> order = sample_order(data.test_first, data.test_last);
   for (std::size_t at = 0; at < order.size(); at += batch) {
     const std::size_t count = std::min<std::size_t>(batch, order.size() - at);
-    host.fill(data.test, std::span(order).subspan(at, count));
+    fill(host, data.test, std::span(order).subspan(at, count));
     const std::vector<float> logits = model.logits(host);
     for (std::size_t row = 0; row < count; ++row) {
       const auto first = logits.begin() + static_cast<std::ptrdiff_t>(row * classes);
@@ -114,7 +115,7 @@ int train(const settings& s) {
     double sum = 0;
     const auto begin = std::chrono::steady_clock::now();
     for (std::int64_t step = 0; step < steps; ++step) {
-      host.fill(data.train, std::span(order).subspan(static_cast<std::size_t>(step * batch), batch));
+      fill(host, data.train, std::span(order).subspan(static_cast<std::size_t>(step * batch), batch));
       const double loss_here = model.step(host);
       sum += loss_here;
       seen.loss_step.push_back(static_cast<double>(epoch * steps + step));

@@ -3,7 +3,7 @@
 // them, the only one that pays for compiling its steps.
 #pragma once
 
-#include "data.hpp"
+#include "batch.hpp"
 #include "sizes.hpp"
 
 #include <cstddef>

@@ -46,12 +46,16 @@ struct lowering {
   }
 
   /// The program in print: arguments, one line a step, results.
-  static constexpr std::string_view text() { return {printed.chars.data(), printed.size}; }
+  static constexpr std::string_view text() { return {printing::text.chars.data(), printing::size}; }
 
  private:
   static constexpr analysis::program_facts facts = analysis::facts_of(program(), mesh_type::value);
-  static constexpr std::size_t text_size = analysis::print<0>(program(), mesh_type::value).size;
-  static constexpr analysis::printed_text<text_size> printed = analysis::print<text_size>(program(), mesh_type::value);
+
+  /// A type of its own, so that only those who ask for the text pay for it.
+  struct printing {
+    static constexpr std::size_t size = analysis::print<0>(program(), mesh_type::value).size;
+    static constexpr analysis::printed_text<size> text = analysis::print<size>(program(), mesh_type::value);
+  };
 };
 
 }  // namespace analysis
