@@ -46,15 +46,26 @@ struct lowering {
   }
 
   /// The program in print: arguments, one line a step, results.
-  static constexpr std::string_view text() { return {printing::text.chars.data(), printing::size}; }
+  static constexpr std::string_view text() { return {printing::text.chars.data(), printing::text.size}; }
 
  private:
   static constexpr analysis::program_facts facts = analysis::facts_of(program(), mesh_type::value);
 
-  /// A type of its own, so that only those who ask for the text pay for it.
+  /// A type of its own, so that only those who ask for the text pay for it. It is printed once, or twice if it needs
+  /// more room than a guess.
   struct printing {
-    static constexpr std::size_t size = analysis::print<0>(program(), mesh_type::value).size;
-    static constexpr analysis::printed_text<size> text = analysis::print<size>(program(), mesh_type::value);
+    static constexpr std::size_t guess = 8192;
+    static constexpr analysis::printed_text<guess> roomy = analysis::print<guess>(program(), mesh_type::value);
+
+    static constexpr analysis::printed_text<roomy.size> shrink() {
+      if constexpr (roomy.size > guess) {
+        return analysis::print<roomy.size>(program(), mesh_type::value);
+      } else {
+        analysis::printed_text<roomy.size> exact;
+        return exact << std::string_view(roomy.chars.data(), roomy.size);
+      }
+    }
+    static constexpr analysis::printed_text<roomy.size> text = shrink();
   };
 };
 
