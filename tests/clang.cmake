@@ -30,7 +30,8 @@ function(tessera_clang_test name source)
   endif()
   set(object "${clang_dir}/${name}.o")
   set(program "${clang_dir}/${name}")
-  clang_object("${object}" "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
+  cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+  clang_object("${object}" "${source}")
   add_custom_command(OUTPUT "${program}"
     COMMAND "${TESSERA_CLANG_COMPILER}" "${object}" "${clang_dir}/main.o" -o "${program}"
     DEPENDS "${object}" "${clang_dir}/main.o" VERBATIM)

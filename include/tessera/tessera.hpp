@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/core/diagnose.hpp>
+#include <tessera/analysis/describe.hpp>
 #include <tessera/analysis/lowered.hpp>
 #include <tessera/nn/linear.hpp>
 #include <tessera/nn/module.hpp>

@@ -27,7 +27,7 @@ def compiled(command, source, control):
     return run.returncode == 0, output.splitlines()
 
 
-def complaint(succeeded, lines, sentence, notes, allowed):
+def complaint(succeeded, lines, sentence, notes, allowed, longest):
     """Why the refused build is not as announced, or None."""
     if succeeded:
         return "it compiles, but must be refused"
@@ -43,6 +43,8 @@ def complaint(succeeded, lines, sentence, notes, allowed):
             return f"the note `{note}` does not stand on the error's line or the next {NOTE_LINES}"
     if len(errors) > allowed:
         return f"{len(errors)} errors where {allowed} may be reported; the next is\n  {lines[errors[1]]}"
+    if longest is not None and len(lines) > longest:
+        return f"the compiler prints {len(lines)} lines where {longest} may be printed"
     return None
 
 
@@ -51,12 +53,12 @@ def main(arguments):
         sys.exit(__doc__)
     kind, source, command = arguments[0], arguments[1], arguments[3:]
     try:
-        sentence, notes, allowed = expectation.wanted(expectation.read(source), kind == "clang")
+        sentence, notes, allowed, longest = expectation.wanted(expectation.read(source), kind == "clang")
     except (expectation.Malformed, ValueError) as error:
         sys.exit(f"compile_fail: {error}")
 
     succeeded, lines = compiled(command, source, control=False)
-    problem = complaint(succeeded, lines, sentence, notes, allowed)
+    problem = complaint(succeeded, lines, sentence, notes, allowed, longest)
     if not problem:
         succeeded, lines = compiled(command, source, control=True)
         problem = None if succeeded else "the control must compile, but does not"

@@ -7,12 +7,15 @@
     // note: float32[32@data,256@model]
     // note-clang: ...         replaces all `note`s for clang
     // errors: 2               how many lines with `error:` are allowed, where one is not possible (default 1)
+    // lines: 20               how many lines the compiler may print in all (default: any number)
+    // lines-clang: 25         replaces `lines` for clang
 
 A line that opens with `//` and two or more spaces continues the one above it, joined by one space.
 """
 import re
 
-KEYS = ("expect", "expect-clang", "note", "note-clang", "errors")
+KEYS = ("expect", "expect-clang", "note", "note-clang", "errors", "lines", "lines-clang")
+ONCE = ("expect-clang", "errors", "lines", "lines-clang")
 
 
 class Malformed(Exception):
@@ -41,15 +44,17 @@ def read(path):
         raise Malformed(f"{path}: needs exactly one `// expect:` in its opening comment, has {len(found['expect'])}")
     if not found["expect"][0].startswith("tessera: "):
         raise Malformed(f"{path}: `expect` must open with `tessera: `, has `{found['expect'][0]}`")
-    if len(found["expect-clang"]) > 1 or len(found["errors"]) > 1:
-        raise Malformed(f"{path}: `expect-clang` and `errors` may be given once")
+    for key in ONCE:
+        if len(found[key]) > 1:
+            raise Malformed(f"{path}: `{key}` may be given once")
     if not re.search(r"\bCURE\(|\bTESSERA_CONTROL\b", text):
         raise Malformed(f"{path}: has no CURE((bad), (good)), so there is no control to compare it with")
     return found
 
 
 def wanted(found, clang):
-    """(sentence, notes, allowed errors) for one compiler."""
+    """(sentence, notes, allowed errors, allowed lines or None) for one compiler."""
     sentence = (clang and found["expect-clang"] or found["expect"])[0]
     notes = clang and found["note-clang"] or found["note"]
-    return sentence, notes, int((found["errors"] or ["1"])[0])
+    lines = clang and found["lines-clang"] or found["lines"]
+    return sentence, notes, int((found["errors"] or ["1"])[0]), int(lines[0]) if lines else None

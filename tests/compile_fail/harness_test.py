@@ -64,6 +64,11 @@ class Check(unittest.TestCase):
         self.assertEqual(self.case(comment.format("reshape one")).returncode, 0)
         self.assertIn("the note `float32[2]`", self.case(comment.format("float32[2]")).stderr)
 
+    def test_refuses_more_lines_than_announced(self):
+        comment = "// expect: tessera: add: shapes differ\n// lines: {}\n"
+        self.assertIn("lines where 1 may be printed", self.case(comment.format(1)).stderr)
+        self.assertEqual(self.case(comment.format(20)).returncode, 0)
+
     def test_refuses_a_file_without_expectation_or_control(self):
         self.assertIn("exactly one", self.case("// nothing\n").stderr)
         run = self.checked("// expect: tessera: add: shapes differ\n" + BODY + "shows<1> x;\n")

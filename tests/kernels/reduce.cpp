@@ -19,15 +19,22 @@ namespace kernels = tessera::kernels;
 using namespace kernel_test;
 using kernels::reduce_kind;
 
-constexpr reduce_kind kinds[] = {reduce_kind::sum, reduce_kind::max, reduce_kind::min};
+constexpr reduce_kind kinds[] = {reduce_kind::sum, reduce_kind::max, reduce_kind::min, reduce_kind::prod};
 
-/// Each order of summation is within n roundings of the exact sum, times the sum of absolute values; all else is exact.
+constexpr bool is_extremum(reduce_kind kind) { return kind == reduce_kind::max || kind == reduce_kind::min; }
+
+/// Each order of summation is within n roundings of the exact sum, times the sum of absolute values; each order of
+/// multiplication within n roundings of the exact product, unless that is subnormal; all else is exact.
 template <class T>
 bool agrees(reduce_kind kind, T value, T expected, std::int64_t n, T sum_of_magnitudes) {
-  if constexpr (std::is_floating_point_v<T>)
-    return close(value, expected,
-                 kind == reduce_kind::sum ? static_cast<T>(2 * n) * epsilon<T> * sum_of_magnitudes : T(0));
-  else return value == expected;
+  if constexpr (std::is_floating_point_v<T>) {
+    const T roundings = static_cast<T>(2 * n) * epsilon<T>;
+    if (kind == reduce_kind::prod)
+      return close(value, expected, roundings * std::abs(expected) + std::numeric_limits<T>::min());
+    return close(value, expected, kind == reduce_kind::sum ? roundings * sum_of_magnitudes : T(0));
+  } else {
+    return value == expected;
+  }
 }
 
 template <class T>
@@ -51,7 +58,7 @@ void require_naive(reduce_kind kind, const guarded<T>& in, std::int64_t outer, s
 TEMPLATE_TEST_CASE("reduce is the naive loop for rows, columns and whole arrays of odd sizes", "", float, double,
                    std::int32_t, std::uint32_t, bool) {
   for (const reduce_kind kind : kinds) {
-    if (std::is_same_v<TestType, bool> && kind == reduce_kind::sum) continue;
+    if (std::is_same_v<TestType, bool> && !is_extremum(kind)) continue;
     for (std::int64_t outer : {1, 3})
       for (std::int64_t inner : {1, 2, 3, 7, 15, 16, 17, 31, 63, 64, 65, 130})
         for (std::int64_t n : {0, 1, 2, 5, 31, 32, 33, 63, 64, 65, 97, 200})
@@ -66,7 +73,7 @@ TEMPLATE_TEST_CASE("reduce is the naive loop for rows, columns and whole arrays 
 TEMPLATE_TEST_CASE("reduce is the naive loop for lines long enough to be cut into parts", "", float, double,
                    std::int32_t, bool) {
   for (const reduce_kind kind : kinds) {
-    if (std::is_same_v<TestType, bool> && kind == reduce_kind::sum) continue;
+    if (std::is_same_v<TestType, bool> && !is_extremum(kind)) continue;
     for (const auto& [outer, n] :
          {std::pair<std::int64_t, std::int64_t>{1, 1000003}, {2, 131072}, {3, 140001}, {70, 131999}}) {
       guarded<TestType> in(outer * n, edge::back);
@@ -202,7 +209,7 @@ TEST_CASE("reduce gives the same bits on 1, 2 and 4 threads, at any alignment, f
 TEMPLATE_TEST_CASE("add_shards combines shards half by half, also in place", "", float, double, std::int32_t,
                    std::uint32_t, bool) {
   for (const reduce_kind kind : kinds) {
-    if (std::is_same_v<TestType, bool> && kind == reduce_kind::sum) continue;
+    if (std::is_same_v<TestType, bool> && !is_extremum(kind)) continue;
     for (int shards : {1, 2, 3, 8})
       for (std::int64_t n : {0, 1, 15, 16, 17, 63, 511, 513, 40000})
         for (const edge side : {edge::front, edge::back}) {

@@ -115,10 +115,11 @@ TEST_CASE("a label out of range is an error with value, position and range, cut 
       for (std::int32_t bad : {4, -1, 2147483647}) {
         const auto call = [&] { cross_entropy(numbers(16, 0.5f), {0, 1, 3, bad}, rows, classes); };
         CHECK_THROWS_AS(call(), index_error);
-        CHECK(message_of(call) == "label " + std::to_string(bad) + " at position 3 is outside [0, 4)");
+        CHECK(message_of(call) ==
+              "softmax_cross_entropy: label " + std::to_string(bad) + " at position 3 is outside [0, 4)");
       }
   const auto large = [] { cross_entropy(numbers(8, 0.5f), {0, -1}, 0, 0, dtype::u32); };
-  CHECK(message_of(large) == "label 4294967295 at position 1 is outside [0, 4)");
+  CHECK(message_of(large) == "softmax_cross_entropy: label 4294967295 at position 1 is outside [0, 4)");
 }
 
 TEST_CASE("a class of logit -inf that is not the label counts as impossible and gives no NaN") {

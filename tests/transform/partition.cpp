@@ -12,13 +12,15 @@ struct moves {
   int all_gather = 0;
   int reduce_scatter = 0;
   int local_slice = 0;
+  int all_to_all = 0;
+  int permute = 0;
   friend constexpr bool operator==(const moves&, const moves&) = default;
 };
 
 constexpr moves moves_of(const graph& g) {
   const graph local = ts::transform::partition(ts::transform::simplify(g));
-  return {count(local, op::all_reduce), count(local, op::all_gather), count(local, op::reduce_scatter),
-          count(local, op::local_slice)};
+  return {count(local, op::all_reduce),  count(local, op::all_gather), count(local, op::reduce_scatter),
+          count(local, op::local_slice), count(local, op::all_to_all), count(local, op::permute)};
 }
 
 /// Adds the gradient of the sum of `y * y`, and nothing else, as result.
@@ -152,15 +154,14 @@ constexpr moves resharded(const ts::mesh_value& mesh, const ts::aval& from, cons
   return moves_of(g);
 }
 
-TEST_CASE("reshard: whole to cut is a slice, cut to whole an all-gather, from one dimension to another both") {
+TEST_CASE(
+    "reshard: whole to cut is a slice, cut to whole an all-gather, from one dimension to another an all-to-all, in another order a permutation") {
   CHECK_BOTH(resharded(data8, array({{8, 0}}), array({{8, data}})) == moves{.local_slice = 1});
   CHECK_BOTH(resharded(data8, array({{8, data}}), array({{8, 0}})) == moves{.all_gather = 1});
-  CHECK_BOTH(resharded(data8, array({{8, data}, {8, 0}}), array({{8, 0}, {8, data}})) ==
-             moves{.all_gather = 1, .local_slice = 1});
+  CHECK_BOTH(resharded(data8, array({{8, data}, {8, 0}}), array({{8, 0}, {8, data}})) == moves{.all_to_all = 1});
   CHECK_BOTH(resharded(grid, array({{8, data_model}}), array({{8, data}})) == moves{.all_gather = 1});
   CHECK_BOTH(resharded(grid, array({{8, data}}), array({{8, data_model}})) == moves{.local_slice = 1});
-  CHECK_BOTH(resharded(grid, array({{8, data_model}}), array({{8, ts::axis_append(model, 0)}})) ==
-             moves{.all_gather = 1, .local_slice = 1});
+  CHECK_BOTH(resharded(grid, array({{8, data_model}}), array({{8, ts::axis_append(model, 0)}})) == moves{.permute = 1});
 }
 
 constexpr ts::transform::combine kind_of_maximum() {

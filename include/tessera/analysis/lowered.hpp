@@ -69,16 +69,67 @@ struct lowering {
   };
 };
 
+/// What the trace of a step found wrong.
+template <class Traced>
+constexpr graph::trace_fault fault_of_trace() {
+  constexpr graph::trace_fault fault = graph::unpack_fault(lowering<Traced>::trace_words::words);
+  if constexpr (fault.what == message::step_copy)
+    return Traced::template takes_copies<fault.argument>() ? fault : graph::trace_fault{};
+  else return fault;
+}
+template <class Traced>
+constexpr text_buffer trace_fault_details() {
+  constexpr graph::trace_fault fault = fault_of_trace<Traced>();
+  text_buffer out;
+  if (!(fault.type == aval{})) write_aval(out, fault.type, Traced::mesh_type::value);
+  if (fault.argument >= 0) out << (out.size > 0 ? ", " : "") << "argument " << fault.argument + 1 << " of the step";
+  return out;
+}
+
+/// What stands for a program that cannot be made.
+template <bool Refused, class Traced>
+struct program_of : std::type_identity<refused_lowering> {
+  static constexpr bool refused = true;
+};
+template <class Traced>
+struct program_of<false, Traced> {
+  static constexpr message fault = fault_of_trace<Traced>().what;
+  static constexpr bool refused = fault != message::none;
+
+  static constexpr auto choose() {
+    if constexpr (refused) {
+      diagnose(report<fault, &trace_fault_details<Traced>>);
+      return std::type_identity<refused_lowering>{};
+    } else {
+      return std::type_identity<lowering<Traced>>{};
+    }
+  }
+  using type = typename decltype(choose())::type;
+};
+
+/// Of a step whose result has been asked for.
+template <class Result, const auto& F, class... Args>
+using lowering_of = program_of<transform::traced<F, Args...>::refused, transform::traced<F, Args...>>;
+
 }  // namespace analysis
 
 /// `lowered<step, decltype(model), decltype(optimizer), decltype(x)>`: everything is a constant and comes from the list of
 /// steps that the executor walks. Figures are those of one device of the mesh. Of a step in which an error was reported
 /// nothing is known. Source: jax.stages.Lowered, Compiled.
 template <const auto& F, class... Args>
-struct lowered
-    : std::conditional_t<transform::traced<F, std::remove_reference_t<Args>...>::refused, analysis::refused_lowering,
-                         analysis::lowering<transform::traced<F, std::remove_reference_t<Args>...>>> {
+struct lowered : analysis::refused_lowering {
   using traced = transform::traced<F, std::remove_reference_t<Args>...>;
+  static constexpr bool refused = true;
+};
+template <const auto& F, class... Args>
+requires(transform::arguments_fit<std::remove_reference_t<Args>...>()) struct lowered<F, Args...>
+    : analysis::lowering_of<
+          decltype(F(
+              std::declval<transform::argument_of_step<
+                  std::remove_reference_t<Args>, transform::program_mesh<std::remove_reference_t<Args>...>>>()...)),
+          F, std::remove_reference_t<Args>...>::type {
+  using traced = transform::traced<F, std::remove_reference_t<Args>...>;
+  static constexpr bool refused = analysis::program_of<traced::refused, traced>::refused;
 };
 
 }  // namespace tessera

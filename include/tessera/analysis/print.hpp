@@ -28,13 +28,6 @@ struct printed_text {
   constexpr printed_text& operator<<(std::int64_t value) { return *this << (text_buffer{} << value).view(); }
 };
 
-constexpr std::string_view name_of(graph::step_kind kind) {
-  constexpr std::string_view names[] = {"fused",       "dot",          "reduce",           "softmax",
-                                        "log_softmax", "softmax_grad", "log_softmax_grad", "check_range",
-                                        "copy_out",    "all_reduce",   "all_gather",       "reduce_scatter"};
-  return names[static_cast<int>(kind)];
-}
-
 template <std::size_t Capacity>
 constexpr void print_buffer(printed_text<Capacity>& out, const graph::program& p, int b) {
   if (b < 0) {
@@ -42,14 +35,19 @@ constexpr void print_buffer(printed_text<Capacity>& out, const graph::program& p
     return;
   }
   const graph::buffer& buffer = p.buffers[static_cast<std::size_t>(b)];
+  if (buffer.where == graph::space::window) {
+    out << (buffer.stride != 0 ? "slice of " : "");
+    print_buffer(out, p, static_cast<int>(buffer.place));
+    return;
+  }
   constexpr std::string_view spaces[] = {"temp+", "arg", "result", "const"};
   out << spaces[static_cast<int>(buffer.where)] << buffer.place;
 }
 
 template <std::size_t Capacity>
 constexpr void print_sizes(printed_text<Capacity>& out, const graph::step& s) {
-  const int shown[] = {s.rank, 4, 4, 2, 2, 2, 2, 2, 0, 0, 3, 3};
-  for (int i = 0; i < shown[static_cast<int>(s.kind)]; ++i) out << (i == 0 ? " " : "x") << s.sizes[i];
+  const int shown = about(s.kind).shown;
+  for (int i = 0; i < (shown < 0 ? s.rank : shown); ++i) out << (i == 0 ? " " : "x") << s.sizes[i];
 }
 
 /// The operations of a fused step, as in its instruction list.
@@ -96,13 +94,18 @@ constexpr printed_text<Capacity> print(const graph::program& p, const mesh_value
   printed_text<Capacity> out;
   for (std::size_t i = 0; i < p.arguments.size(); ++i)
     print_interface(out, "arg", static_cast<std::int64_t>(i), p.arguments[i], mesh);
-  for (const graph::step& s : p.steps) {
+  graph::list<std::size_t> ends;  // of the control steps around a step
+  for (std::size_t n = 0; n < p.steps.size(); ++n) {
+    const graph::step& s = p.steps[n];
+    while (!ends.empty() && ends.back() < n) ends.pop_back();
     out << "  ";
+    for (std::size_t depth = 0; depth < ends.size(); ++depth) out << "  ";
+    if (graph::is_control(s.kind)) ends.push_back(n + static_cast<std::size_t>(graph::steps_inside(s)));
     for (int i = 0; i < s.results; ++i) {
       if (i > 0) out << ", ";
       print_buffer(out, p, p.accesses[static_cast<std::size_t>(s.first + s.sources + i)].buffer);
     }
-    out << (s.results > 0 ? " = " : "") << name_of(s.kind);
+    out << (s.results > 0 ? " = " : "") << about(s.kind).name;
     print_sizes(out, s);
     if (s.code >= 0) print_code(out, p, s.code);
     out << " (";

@@ -25,7 +25,7 @@ struct unknown_figure {
 /// Has every figure of collective_counts, memory_figures and cost_figures.
 struct unknown_figures {
   unknown_figure all_reduce, all_gather, reduce_scatter, all_to_all, collective_permute;
-  unknown_figure all_reduce_bytes, all_gather_bytes, reduce_scatter_bytes;
+  unknown_figure all_reduce_bytes, all_gather_bytes, reduce_scatter_bytes, all_to_all_bytes, collective_permute_bytes;
   unknown_figure argument_size_in_bytes, output_size_in_bytes, alias_size_in_bytes, temp_size_in_bytes;
   unknown_figure flops, transcendentals, bytes_accessed;
 };

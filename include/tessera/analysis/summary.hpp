@@ -6,7 +6,9 @@
 
 namespace tessera::analysis {
 
-/// Collectives of one run, and the bytes of their operands on one device.
+/// Collectives of one run, and the bytes of their operands on one device: of its block before an all-gather, an
+/// all-to-all or a permutation, of the whole partial result before an all-reduce or a reduce-scatter. (What goes over
+/// the wires depends on the algorithm; plan/budget.hpp counts that of rings.)
 struct collective_counts {
   int all_reduce = 0;
   int all_gather = 0;
@@ -16,6 +18,8 @@ struct collective_counts {
   std::int64_t all_reduce_bytes = 0;
   std::int64_t all_gather_bytes = 0;
   std::int64_t reduce_scatter_bytes = 0;
+  std::int64_t all_to_all_bytes = 0;
+  std::int64_t collective_permute_bytes = 0;
 };
 
 /// Bytes on one device. Results that take over an argument's memory count as alias and as output; temp is what the
@@ -41,19 +45,41 @@ struct summary {
   cost_figures cost{};
 };
 
-constexpr void count(collective_counts& counts, const graph::step& s) {
-  if (s.kind == graph::step_kind::all_reduce) ++counts.all_reduce, counts.all_reduce_bytes += s.bytes;
-  if (s.kind == graph::step_kind::all_gather) ++counts.all_gather, counts.all_gather_bytes += s.bytes;
-  if (s.kind == graph::step_kind::reduce_scatter) ++counts.reduce_scatter, counts.reduce_scatter_bytes += s.bytes;
+constexpr void count(collective_counts& counts, const graph::step& s, std::int64_t times) {
+  const auto add = [&](int& count, std::int64_t& bytes) {
+    count += static_cast<int>(times);
+    bytes += times * s.bytes;
+  };
+  switch (s.kind) {
+    case graph::step_kind::all_reduce: return add(counts.all_reduce, counts.all_reduce_bytes);
+    case graph::step_kind::all_gather: return add(counts.all_gather, counts.all_gather_bytes);
+    case graph::step_kind::reduce_scatter: return add(counts.reduce_scatter, counts.reduce_scatter_bytes);
+    case graph::step_kind::all_to_all: return add(counts.all_to_all, counts.all_to_all_bytes);
+    case graph::step_kind::collective_permute: return add(counts.collective_permute, counts.collective_permute_bytes);
+    default: return;
+  }
+}
+
+/// How often each step runs: as often as the loops around it say, while loops counted as one trip, and both bodies of a
+/// branch as if taken.
+constexpr graph::list<std::int64_t> runs_of_steps(const graph::program& p) {
+  graph::list<std::int64_t> runs(p.steps.size(), 1);
+  for (std::size_t i = 0; i < p.steps.size(); ++i)
+    if (p.steps[i].kind == graph::step_kind::scan)
+      for (std::size_t k = 1; k <= static_cast<std::size_t>(graph::steps_inside(p.steps[i])); ++k)
+        runs[i + k] *= p.steps[i].sizes[graph::trips];
+  return runs;
 }
 
 constexpr summary summarise(const graph::program& p, const mesh_value& mesh) {
   summary result;
-  for (const graph::step& s : p.steps) {
-    count(result.collectives, s);
-    result.cost.flops += s.flops;
-    result.cost.transcendentals += s.transcendentals;
-    if (!graph::is_collective(s.kind)) result.cost.bytes_accessed += s.bytes;
+  const graph::list<std::int64_t> runs = runs_of_steps(p);
+  for (std::size_t i = 0; i < p.steps.size(); ++i) {
+    const graph::step& s = p.steps[i];
+    count(result.collectives, s, runs[i]);
+    result.cost.flops += runs[i] * s.flops;
+    result.cost.transcendentals += runs[i] * s.transcendentals;
+    if (!graph::is_collective(s.kind)) result.cost.bytes_accessed += runs[i] * s.bytes;
   }
   for (const graph::interface_value& a : p.arguments)
     result.memory.argument_size_in_bytes += local_block(a.type, mesh).bytes();
@@ -84,7 +110,8 @@ constexpr std::size_t kernel_place(graph::step_kind kind, dtype type) {
 
 constexpr kernel_needs needs_of(const graph::program& p) {
   kernel_needs needs;
-  for (const graph::step& s : p.steps) needs.needed[kernel_place(s.kind, graph::kernel_type(p, s))] = true;
+  for (const graph::step& s : p.steps)
+    if (!graph::is_control(s.kind)) needs.needed[kernel_place(s.kind, graph::kernel_type(p, s))] = true;
   needs.code_count = p.codes.size();
   needs.word_count = p.words.size();
   for (std::size_t i = 0; i < p.codes.size(); ++i) needs.codes[i] = p.codes[i];

@@ -5,9 +5,20 @@
 #include <tessera/core/messages.hpp>
 #include <tessera/core/text.hpp>
 
+#include <type_traits>
 #include <utility>
 
+#if defined(__clang__)
+#include <boost/preprocessor/cat.hpp>
+#include <boost/preprocessor/seq/elem.hpp>
+#include <boost/preprocessor/seq/size.hpp>
+#include <boost/preprocessor/slot/slot.hpp>
+#endif
+
 namespace tessera {
+
+/// What an operation returns after it reported an error; it silences all that follow.
+struct poison {};
 
 #if defined(__clang__)
 
@@ -18,13 +29,47 @@ inline constexpr bool holds = false;
 /// Completing it fails with the sentence of M; the details stand beside it.
 template <message M, text... Details>
 struct diagnosis;
-#define TESSERA_DIAGNOSIS(name, sentence)       \
-  template <text... Details>                    \
-  struct diagnosis<message::name, Details...> { \
-    static_assert(holds<Details...>, sentence); \
-  };
-TESSERA_MESSAGES(TESSERA_DIAGNOSIS)
-#undef TESSERA_DIAGNOSIS
+
+/// What a refused operation is declared to return: its destructor fails with the sentence. A call names the destructor of
+/// what it returns, so the sentence is said where the call stands, and the call itself is not wrong.
+template <message M, text... Details>
+struct refused_result;
+
+// The specialisations, ten at a time, in a file where no macro stands around an assertion: clang adds notes on every
+// macro, and a line for every file that an error lies in.
+#define TESSERA_TEN_TIMES(x) x x x x x x x x x x
+#define TESSERA_SENTENCE_OF_ROW(name, sentence) (sentence)
+#define TESSERA_SENTENCES TESSERA_TEN_TIMES((""))("") TESSERA_MESSAGES(TESSERA_SENTENCE_OF_ROW) TESSERA_TEN_TIMES((""))
+#define BOOST_PP_VALUE 1
+#include BOOST_PP_ASSIGN_SLOT(1)
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+static_assert(BOOST_PP_SLOT(1) * 10 + 10 > BOOST_PP_SEQ_SIZE(TESSERA_SENTENCES), "more lines above are needed");
+#undef TESSERA_SENTENCES
+#undef TESSERA_SENTENCE_OF_ROW
+#undef TESSERA_TEN_TIMES
 
 /// A text cut into pieces of at most 31 characters, which clang prints as text: after a comma or a blank where there is
 /// one. Piece i goes from ends[i] to ends[i + 1].
@@ -51,17 +96,23 @@ constexpr auto piece() {
   return result;
 }
 
-/// A null pointer to the type whose completion says M with the details All.
-template <message M, text All>
-constexpr auto* report_of() {
+/// A null pointer to the type that says M with the details All.
+template <template <message, text...> class Says, message M, text All>
+constexpr auto* saying() {
   constexpr text_cuts cuts(All.view());
   return []<std::size_t... I>(std::index_sequence<I...>) {
-    return static_cast<diagnosis<M, piece<All, cuts.ends[I], cuts.ends[I + 1]>()...>*>(nullptr);
+    return static_cast<Says<M, piece<All, cuts.ends[I], cuts.ends[I + 1]>()...>*>(nullptr);
   }
   (std::make_index_sequence<cuts.count>{});
 }
 template <message M, auto Make>
-inline constexpr auto* report = report_of<M, exact_text<Make>()>();
+inline constexpr auto* report = saying<diagnosis, M, exact_text<Make>()>();
+
+#if !defined(TESSERA_SILENT_REFUSALS)
+/// The type that an operation refused with M is declared to return, a poison; see refused_result.
+template <message M, auto Make>
+using refusal = std::remove_pointer_t<decltype(saying<refused_result, M, exact_text<Make>()>())>;
+#endif
 
 #else
 
@@ -71,7 +122,7 @@ struct compile_error;
 
 /// Completing it fails with the sentence.
 template <text Sentence>
-struct diagnosis {
+struct diagnosis : poison {
   static_assert(sizeof(compile_error<Sentence>) > 0);
 };
 
@@ -84,8 +135,24 @@ constexpr text_buffer whole_sentence() {
   return buffer;
 }
 template <message M, auto Make>
-inline constexpr diagnosis<exact_text<whole_sentence<M, Make> >()>* report = nullptr;
+inline constexpr diagnosis<exact_text<whole_sentence<M, Make>>()>* report = nullptr;
 
+#if !defined(TESSERA_SILENT_REFUSALS)
+/// The type that an operation refused with M is declared to return, a poison: the call completes it.
+template <message M, auto Make>
+using refusal = diagnosis<exact_text<whole_sentence<M, Make>>()>;
+#endif
+
+#endif
+
+#if defined(TESSERA_SILENT_REFUSALS)
+/// For tests that look at many refusals in one file: a refused operation gives a type with its message.
+template <message M>
+struct silent_refusal : poison {
+  static constexpr message failure = M;
+};
+template <message M, auto Make>
+using refusal = silent_refusal<M>;
 #endif
 
 /// `diagnose(report<message::mesh_mismatch, details>)` in a template stops the build with the sentence of the message and
@@ -94,8 +161,20 @@ inline constexpr diagnosis<exact_text<whole_sentence<M, Make> >()>* report = nul
 /// sentence is said once, wherever it comes from.
 constexpr bool diagnose(const void*) { return true; }
 
-/// What an operation returns after it reported an error; it silences all that follow.
-struct poison {};
+template <class T>
+inline constexpr bool is_poison = false;
+template <>
+inline constexpr bool is_poison<poison> = true;
+#if defined(TESSERA_SILENT_REFUSALS)
+template <message M>
+inline constexpr bool is_poison<silent_refusal<M>> = true;
+#elif defined(__clang__)
+template <message M, text... Details>
+inline constexpr bool is_poison<refused_result<M, Details...>> = true;
+#else
+template <text Sentence>
+inline constexpr bool is_poison<diagnosis<Sentence>> = true;
+#endif
 
 /// Details of a message that needs none; it depends on T so that the check waits for T.
 template <class T>

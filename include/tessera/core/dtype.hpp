@@ -70,6 +70,12 @@ struct dtype_of_storage<std::uint32_t> : std::integral_constant<dtype, u32> {};
 template <>
 struct dtype_of_storage<bool> : std::integral_constant<dtype, bool_> {};
 
+/// Whether a C++ type is the one of an element type.
+template <class T>
+concept DtypeStorage = requires {
+  dtype_of_storage<std::remove_cv_t<T>>::value;
+};
+
 /// The element type that a C++ type stores.
 template <class T>
 inline constexpr dtype dtype_of = dtype_of_storage<std::remove_cv_t<T>>::value;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 namespace tessera {
 
@@ -17,14 +18,28 @@ inline constexpr int max_mesh_axes = 8;
 /// Characters an axis name may have at most.
 inline constexpr std::size_t max_axis_name = 31;
 
+/// Who says how arrays lie along an axis: their types, the compiler (the axis then is in no type), or the program itself,
+/// which sees the blocks of its device (inside shard_map).
+enum class axis_kind : std::uint8_t { explicit_, auto_, manual };
+
 /// A mesh as a value. An axis of size 0 belongs to an open mesh: its size is not known yet.
 struct mesh_value {
   int rank = 0;
   std::array<std::string_view, max_mesh_axes> names{};
   std::array<std::int64_t, max_mesh_axes> sizes{};
+  std::array<axis_kind, max_mesh_axes> kinds{};
 
   constexpr std::int64_t size(int axis) const { return sizes[static_cast<std::size_t>(axis)]; }
   constexpr std::string_view name(int axis) const { return names[static_cast<std::size_t>(axis)]; }
+  constexpr axis_kind kind(int axis) const { return kinds[static_cast<std::size_t>(axis)]; }
+
+  /// The axes of a kind: one bit each.
+  constexpr std::uint16_t axes_of(axis_kind wanted) const {
+    unsigned set = 0;
+    for (int i = 0; i < rank; ++i)
+      if (kind(i) == wanted) set |= 1U << i;
+    return static_cast<std::uint16_t>(set);
+  }
 
   /// The place of the axis called `wanted`, or -1.
   constexpr int find(std::string_view wanted) const {
@@ -91,6 +106,30 @@ struct mesh {
   static constexpr mesh_value value = make_mesh_value<Axes...>();
   static constexpr std::int64_t devices = checked ? value.devices() : 0;
 };
+
+/// Mesh as the body of a shard_map sees it: the axes of the set Manual (one bit each) are run by hand.
+template <class Mesh, std::uint16_t Manual>
+struct manual_region {
+  using surrounding = Mesh;
+
+  static constexpr bool open = false;
+  static constexpr mesh_value value = [] {
+    mesh_value inside = Mesh::value;
+    for (int i = 0; i < inside.rank; ++i)
+      if (Manual & (1U << i)) inside.kinds[static_cast<std::size_t>(i)] = axis_kind::manual;
+    return inside;
+  }();
+  static constexpr std::int64_t devices = value.devices();
+};
+
+/// Whether Inner is Outer, or a region within it.
+template <class Inner, class Outer>
+constexpr bool lies_within() {
+  if constexpr (std::is_same_v<Inner, Outer>) return true;
+  else if constexpr (requires { typename Inner::surrounding; })
+    return lies_within<typename Inner::surrounding, Outer>();
+  else return false;
+}
 
 /// The axes that a parameter's spec names while its mesh is not known; joins any mesh that has them.
 template <text... Names>

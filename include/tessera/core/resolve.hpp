@@ -92,6 +92,10 @@ constexpr ruling with_spec(aval a, const spec_value& spec, const mesh_value& mes
   if (spec.unknown.dimension >= 0) return {a, message::spec_unknown_axis, spec.unknown.dimension, spec.unknown.name};
   if (spec.rank > a.rank) return {a, message::spec_too_long, a.rank};
   for (int i = 0; i < a.rank; ++i) a.dims[i].axes = i < spec.rank ? spec.dims[i] : 0;
+  for (int i = 0; i < a.rank; ++i)
+    for (int j = 0; j < axis_count(a.dims[i].axes); ++j)
+      if (const int axis = axis_at(a.dims[i].axes, j); mesh.kind(axis) != axis_kind::explicit_)
+        return {natural, message::spec_axis_kind, i, mesh.name(axis)};
   ruling ruled = check_cuts(a, mesh);
   if (!ruled.ok()) ruled.result = natural;
   return ruled;

@@ -16,6 +16,14 @@ namespace tessera {
 struct trace_handle {
   graph::graph* owner = nullptr;
   int id = -1;
+  const trace_handle* home = nullptr;  ///< of an argument's variable: its place; a copy has it too
+
+  /// Stands for another node from now on. That a copy of an argument is changed is noted.
+  constexpr void become(graph::graph* graph, int node) {
+    owner = graph;
+    id = node;
+    if (home != nullptr && home != this && graph != nullptr) graph->outermost().note_changed_copy(home);
+  }
 };
 
 /// A traced array: dtype, shape and sharding are its type, over Mesh.
@@ -37,7 +45,7 @@ template <class T>
 concept Expr = is_expr<std::remove_cvref_t<T>>;
 
 template <class T>
-concept Poison = std::same_as<std::remove_cvref_t<T>, poison>;
+concept Poison = is_poison<std::remove_cvref_t<T>>;
 
 /// A module's variable: dtype, shape and spec are known, its mesh is the one it meets.
 template <class T>
@@ -48,9 +56,15 @@ concept Variable = requires {
 template <class T>
 concept Number = std::is_arithmetic_v<std::remove_cvref_t<T>>;
 
-/// What may stand where an operation wants an array.
+/// An array that holds memory. Operations do not take it: they are traced.
 template <class T>
-concept ArrayLike = Expr<T> || Variable<T> || Poison<T>;
+concept RuntimeArray = requires {
+  typename std::remove_cvref_t<T>::runtime_array;
+};
+
+/// What may stand where an operation wants an array. One that holds memory gets a sentence.
+template <class T>
+concept ArrayLike = Expr<T> || Variable<T> || Poison<T> || RuntimeArray<T>;
 
 /// What may stand beside an array in an elementwise operation.
 template <class T>
@@ -80,7 +94,8 @@ struct join_open;
 template <class A, text... Names>
 struct join_open<A, open_mesh<Names...>> : with_names<A, Names...> {};
 
-/// The mesh of several operands: the closed one if there is one, else all their axes together.
+/// The mesh of several operands: the closed one if there is one (the innermost region of it), else all their axes
+/// together.
 template <class... Meshes>
 struct join_meshes;
 template <>
@@ -89,12 +104,13 @@ template <class First>
 struct join_meshes<First> : std::type_identity<First> {};
 template <class First, class Second, class... Rest>
 struct join_meshes<First, Second, Rest...>
-    : join_meshes<typename std::conditional_t<
-                      First::open && Second::open, join_open<First, Second>,
-                      std::conditional_t<First::open, std::type_identity<Second>, std::type_identity<First>>>::type,
-                  Rest...> {};
+    : join_meshes<
+          typename std::conditional_t<First::open && Second::open, join_open<First, Second>,
+                                      std::conditional_t<First::open || lies_within<Second, First>(),
+                                                         std::type_identity<Second>, std::type_identity<First>>>::type,
+          Rest...> {};
 
 template <class A, class B>
-inline constexpr bool meshes_agree = A::open || B::open || std::same_as<A, B>;
+inline constexpr bool meshes_agree = A::open || B::open || lies_within<A, B>() || lies_within<B, A>();
 
 }  // namespace tessera

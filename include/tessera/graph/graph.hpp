@@ -3,10 +3,13 @@
 #pragma once
 
 #include <tessera/core/aval.hpp>
+#include <tessera/core/error.hpp>
+#include <tessera/core/messages.hpp>
 #include <tessera/graph/op.hpp>
 #include <tessera/sharding/dot_general.hpp>
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace tessera::graph {
@@ -15,15 +18,34 @@ namespace tessera::graph {
 template <class T>
 using list = std::vector<T>;
 
+/// What a checkpoint policy is asked about: a value that the gradient of a region could use. `name` is that of
+/// checkpoint_name, where the value is one.
+struct residual {
+  op code = op::constant;
+  aval type{};
+  bool batched = false;  ///< of a contraction: whether it has batch dimensions
+  std::string_view name{};
+};
+
+/// What becomes of a value between the forward and the backward part of a region.
+enum class keep : std::uint8_t { recompute, save };
+
+using policy_function = keep (*)(const residual&);
+
 /// One operation. Operands come before their users. `attribute` means, by operation: parameter: its place; iota: the
 /// dimension; transpose: the permutation; broadcast: for each operand dimension its place in the result; dot: the four
-/// dimension lists; reductions: the set of dimensions; check_range: the bound; collectives: see partition.hpp.
+/// dimension lists; reductions: the set of dimensions; slice and update_slice: up to four dimensions, see layout.hpp;
+/// dynamic_slice and
+/// dynamic_update: the dimension; gather and scatter: see gather.hpp; check_range: the bound, negative if one may count from the end; all_reduce: set of axes, combine; all_gather, reduce_scatter, local_slice: list of axes,
+/// dimension (, combine); all_to_all: list of axes, dimension that is split, dimension that is joined; permute: see
+/// forms.hpp; control and result: see control.hpp; name: its characters.
 struct node {
   op code = op::constant;
   aval type{};
   int operands[3] = {-1, -1, -1};
   std::uint64_t attribute[4] = {0, 0, 0, 0};
   double value = 0;
+  policy_function policy = nullptr;  ///< of a call, while it is traced; null: whatever the gradient finds best
 
   constexpr int operand_count() const { return about(code).operands; }
   friend constexpr bool operator==(const node&, const node&) = default;
@@ -35,12 +57,35 @@ struct output {
   int alias = -1;
 };
 
-/// A program over one mesh. Before partitioning types are global, after it they are a device's blocks.
+/// A value from outside that a body uses: the node of the graph around it, and the parameter that stands for it.
+struct capture {
+  int outer = -1;
+  int parameter = -1;
+};
+
+/// What shows only when a step is traced to be wrong with it: a message, the argument it is about, a type to show.
+struct trace_fault {
+  message what = message::none;
+  int argument = -1;
+  aval type{};
+};
+
+/// A program over one mesh. Before partitioning types are global, after it they are a device's blocks. Control nodes run
+/// bodies, which are graphs over the same mesh. `fault` is what the user asked for and cannot have where only the trace
+/// shows it.
 struct graph {
   mesh_value mesh{};
   list<node> nodes{};
   list<int> parameters{};
   list<output> outputs{};
+  list<graph> bodies{};
+  trace_fault fault{};                 ///< the first one
+  const void* changed_copy = nullptr;  ///< of the outermost graph: the argument's variable whose copy was changed first
+
+  // Of a body that is being traced, and of the graph around all bodies.
+  graph* parent = nullptr;     ///< the graph whose node will run this body
+  graph* innermost = nullptr;  ///< of the outermost graph: the body that is being traced, or null
+  list<capture> captures{};    ///< parameters behind those that the control node gives
 
   constexpr int size() const { return static_cast<int>(nodes.size()); }
   constexpr const node& at(int i) const { return nodes[static_cast<std::size_t>(i)]; }
@@ -59,6 +104,66 @@ struct graph {
     parameters.push_back(size());
     return add(n);
   }
+
+  constexpr void report(const trace_fault& found) {
+    if (fault.what == message::none) fault = found;
+  }
+  constexpr void note_changed_copy(const void* home) {
+    if (changed_copy == nullptr) changed_copy = home;
+  }
+
+  constexpr graph& outermost() {
+    graph* g = this;
+    while (g->parent != nullptr) g = g->parent;
+    return *g;
+  }
+
+  /// Where an operation traced now is written: the innermost body, or the outermost graph outside all bodies.
+  constexpr graph& active() {
+    graph& outer = outermost();
+    return outer.innermost != nullptr ? *outer.innermost : outer;
+  }
+
+  /// Whether `owner` is this graph or one around it; only then its nodes mean something here.
+  constexpr bool sees(const graph* owner) const {
+    for (const graph* g = this; g != nullptr; g = g->parent)
+      if (g == owner) return true;
+    return false;
+  }
+
+  /// The node here for node `id` of `owner`, which is this graph or one around it: a parameter that captures it.
+  constexpr int import_node(const graph* owner, int id) {
+    if (owner == this) return id;
+    const int outer = parent->import_node(owner, id);
+    for (const capture& c : captures)
+      if (c.outer == outer) return c.parameter;
+    captures.push_back({outer, add_parameter(parent->type(outer))});
+    return captures.back().parameter;
+  }
+};
+
+/// Characters a name may have at most.
+inline constexpr std::size_t max_value_name = 31;
+
+constexpr void set_name(node& n, std::string_view name) {
+  for (std::size_t i = 0; i < name.size(); ++i)
+    n.attribute[i / 8] |= static_cast<std::uint64_t>(static_cast<unsigned char>(name[i])) << (8 * (i % 8));
+}
+
+/// The name of a name node.
+struct value_name {
+  char chars[max_value_name + 1]{};
+  std::size_t size = 0;
+
+  constexpr value_name() = default;
+  constexpr explicit value_name(const node& n) {
+    for (; size < max_value_name; ++size) {
+      const auto c = static_cast<char>(n.attribute[size / 8] >> (8 * (size % 8)) & 255U);
+      if (c == 0) break;
+      chars[size] = c;
+    }
+  }
+  constexpr std::string_view view() const { return {chars, size}; }
 };
 
 constexpr sharding::dot_dims dot_dims_of(const node& n) {

@@ -17,7 +17,11 @@ enum class op_kind : std::uint8_t {
   reduction,
   rows,
   collective,
-  check
+  check,
+  list,
+  control,
+  result,
+  manual  ///< of shard_map: its boundary, and the collectives of its body; partitioning turns them into others
 };
 
 // name, kind, operands, whether an element costs a transcendental function
@@ -44,6 +48,7 @@ enum class op_kind : std::uint8_t {
   X(convert, elementwise, 1, false)       \
   X(copy, elementwise, 1, false)          \
   X(stop_gradient, elementwise, 1, false) \
+  X(name, elementwise, 1, false)          \
   X(add, elementwise, 2, false)           \
   X(sub, elementwise, 2, false)           \
   X(mul, elementwise, 2, false)           \
@@ -64,19 +69,43 @@ enum class op_kind : std::uint8_t {
   X(transpose, movement, 1, false)        \
   X(broadcast, movement, 1, false)        \
   X(reshard, movement, 1, false)          \
+  X(empty, source, 0, false)              \
+  X(slice, movement, 1, false)            \
+  X(update_slice, movement, 2, false)     \
+  X(dynamic_slice, movement, 2, false)    \
+  X(dynamic_update, movement, 3, false)   \
+  X(gather, movement, 2, false)           \
+  X(scatter, movement, 3, false)          \
   X(dot, contraction, 2, false)           \
   X(reduce_sum, reduction, 1, false)      \
   X(reduce_max, reduction, 1, false)      \
   X(reduce_min, reduction, 1, false)      \
+  X(reduce_prod, reduction, 1, false)     \
   X(softmax, rows, 1, true)               \
   X(log_softmax, rows, 1, true)           \
   X(softmax_grad, rows, 2, false)         \
   X(log_softmax_grad, rows, 2, true)      \
   X(check_range, check, 1, false)         \
+  X(no_arguments, list, 0, false)         \
+  X(argument, list, 2, false)             \
+  X(control, control, 1, false)           \
+  X(result, result, 1, false)             \
   X(all_reduce, collective, 1, false)     \
   X(all_gather, collective, 1, false)     \
   X(reduce_scatter, collective, 1, false) \
-  X(local_slice, movement, 1, false)
+  X(all_to_all, collective, 1, false)     \
+  X(permute, collective, 1, false)        \
+  X(local_slice, movement, 1, false)      \
+  X(to_local, manual, 1, false)           \
+  X(to_global, manual, 1, false)          \
+  X(pcast, manual, 1, false)              \
+  X(psum, manual, 1, false)               \
+  X(gather_blocks, manual, 1, false)      \
+  X(scatter_blocks, manual, 1, false)     \
+  X(take_block, manual, 1, false)         \
+  X(permute_blocks, manual, 1, false)     \
+  X(exchange_blocks, manual, 1, false)    \
+  X(axis_index, manual, 0, false)
 
 enum class op : std::uint8_t {
 #define TESSERA_OP_NAME(name, kind, operands, transcendental) name,

@@ -84,7 +84,20 @@ struct graph_fields {
     }
   };
 
+  struct fault_fields {
+    trace_fault& fault;
+    constexpr void fields(auto&& field) {
+      field(fault.what), field(fault.argument);
+      node about;
+      about.type = fault.type;
+      node_fields{about}.fields(field);
+      fault.type = about.type;
+    }
+  };
+
+  /// The fault comes first, so that it can be read without the rest.
   constexpr void fields(auto&& field) {
+    fault_fields{g.fault}.fields(field);
     int count = g.size();
     field(count);
     g.nodes.resize(static_cast<std::size_t>(count));
@@ -94,8 +107,18 @@ struct graph_fields {
     field(outputs);
     g.outputs.resize(static_cast<std::size_t>(outputs));
     for (output& out : g.outputs) field(out.node), field(out.alias);
+    int bodies = static_cast<int>(g.bodies.size());
+    field(bodies);
+    g.bodies.resize(static_cast<std::size_t>(bodies));
+    for (graph& body : g.bodies) graph_fields{body}.fields(field);
   }
 };
+
+/// Bodies live on the mesh of the graph around them.
+constexpr void set_mesh(graph& g, const mesh_value& mesh) {
+  g.mesh = mesh;
+  for (graph& body : g.bodies) set_mesh(body, mesh);
+}
 
 template <std::size_t Capacity>
 constexpr packed<Capacity> pack(program p) {
@@ -120,11 +143,19 @@ constexpr program unpack_program(std::span<const std::int64_t> words) {
   return p;
 }
 
+/// What is wrong with a packed graph.
+constexpr trace_fault unpack_fault(std::span<const std::int64_t> words) {
+  trace_fault fault;
+  unpacker in{words};
+  graph_fields::fault_fields{fault}.fields(in);
+  return fault;
+}
+
 constexpr graph unpack_graph(std::span<const std::int64_t> words, const mesh_value& mesh) {
   graph g;
   unpacker in{words};
   graph_fields{g}.fields(in);
-  g.mesh = mesh;
+  set_mesh(g, mesh);
   return g;
 }
 

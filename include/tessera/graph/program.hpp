@@ -8,37 +8,45 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <iterator>
+#include <string_view>
 
 namespace tessera::graph {
 
-/// Where a buffer lies.
-enum class space : std::uint8_t { temporary, argument, result, constant };
+/// Where a buffer lies. A window is a part of another buffer, which may move from trip to trip of a loop.
+enum class space : std::uint8_t { temporary, argument, result, constant, window };
 
 /// Memory for one block of a value; `place` is an offset in a device's arena in bytes, or the number of an argument,
-/// result or constant.
+/// result or constant; of a window, the buffer it is part of.
 struct buffer {
   space where = space::temporary;
   std::int64_t place = 0;
   std::int64_t bytes = 0;
   dtype type = dtype::f32;
   axis_set varying = 0;
-  axis_list summed = 0;  ///< axes over which devices of one process have added up their blocks as they made them
+  axis_list summed = 0;     ///< axes over which devices of one process have added up their blocks as they made them
+  int follows = -1;         ///< the buffer that ends where this one has to start, or -1
+  std::int64_t offset = 0;  ///< of a window: where it starts in the other buffer, in bytes;
+  int loop = -1;            ///< the number of the loop it moves in, or -1 if it stays,
+  std::int64_t stride = 0;  ///< and by how many bytes a trip
 
   constexpr void fields(auto&& field) {
     field(where), field(place), field(bytes), field(type), field(varying), field(summed);
+    field(follows), field(offset), field(loop), field(stride);
   }
 };
 
-/// How a fused step reads or writes a buffer (or counts, if `buffer` is -1): element strides along the step's
-/// dimensions, and the stride from block to block along `slice_axes` where each device reads a block of its own.
+/// How a step reads or writes a buffer (or counts, if `buffer` is -1): the first element, element strides along the
+/// step's dimensions, and the stride from block to block along `slice_axes` where each device reads a block of its own.
 struct access {
   int buffer = -1;
   std::int64_t strides[max_rank]{};
+  std::int64_t offset = 0;
   axis_list slice_axes = 0;
   std::int64_t slice_stride = 0;
 
   constexpr void fields(auto&& field) {
-    field(buffer), field(slice_axes), field(slice_stride);
+    field(buffer), field(offset), field(slice_axes), field(slice_stride);
     for (std::int64_t& s : strides) field(s);
   }
 };
@@ -47,29 +55,67 @@ struct access {
 /// elements at a distance, or no memory but the position itself.
 enum class source_mode : std::uint8_t { repeated, contiguous, strided, count_repeated, count };
 
+// name, how many of its sizes tell what it does (-1: as many as its rank)
+#define TESSERA_STEPS(X) \
+  X(fused, -1)           \
+  X(dot, 4)              \
+  X(reduce, 4)           \
+  X(softmax, 2)          \
+  X(log_softmax, 2)      \
+  X(softmax_grad, 2)     \
+  X(log_softmax_grad, 2) \
+  X(update_slice, -1)    \
+  X(dynamic_slice, 4)    \
+  X(dynamic_update, 4)   \
+  X(gather, 5)           \
+  X(scatter, 5)          \
+  X(check_range, 2)      \
+  X(copy_out, 0)         \
+  X(scan, 1)             \
+  X(while_loop, 0)       \
+  X(branch, 0)           \
+  X(all_reduce, 0)       \
+  X(all_gather, 3)       \
+  X(reduce_scatter, 3)   \
+  X(all_to_all, 5)       \
+  X(collective_permute, 0)
+
 enum class step_kind : std::uint8_t {
-  fused,
-  dot,
-  reduce,
-  softmax,
-  log_softmax,
-  softmax_grad,
-  log_softmax_grad,
-  check_range,
-  copy_out,
-  all_reduce,
-  all_gather,
-  reduce_scatter
+#define TESSERA_STEP_NAME(name, shown) name,
+  TESSERA_STEPS(TESSERA_STEP_NAME)
+#undef TESSERA_STEP_NAME
 };
 
-inline constexpr std::size_t step_kinds = static_cast<std::size_t>(step_kind::reduce_scatter) + 1;
+struct step_row {
+  std::string_view name;
+  int shown;
+};
+
+inline constexpr step_row step_table[] = {
+#define TESSERA_STEP_ROW(name, shown) {#name, shown},
+    TESSERA_STEPS(TESSERA_STEP_ROW)
+#undef TESSERA_STEP_ROW
+};
+
+inline constexpr std::size_t step_kinds = std::size(step_table);
+
+/// The row of the table for `kind`.
+constexpr const step_row& about(step_kind kind) { return step_table[static_cast<int>(kind)]; }
 
 constexpr bool is_collective(step_kind kind) { return kind >= step_kind::all_reduce; }
 
+/// Whether the step only decides how often the steps behind it run.
+constexpr bool is_control(step_kind kind) { return kind >= step_kind::scan && kind <= step_kind::branch; }
+
 /// One kernel call for every distinct shard, or one collective. `accesses` [first, first + sources) are read, the next
 /// `results` are written. `sizes`, by kind: fused: extents; dot: m, n, k, batch, whether lhs and rhs lie transposed;
-/// reduce: kind, outer, n, inner; rows: rows, columns; check_range: bound, elements, the axes that cut each dimension;
-/// all_reduce: kind; all_gather and reduce_scatter: outer, block, inner, kind.
+/// reduce: kind, outer, n, inner; rows: rows, columns; update_slice: extents of the piece;
+/// dynamic_slice and dynamic_update: outer, extent, part, inner; gather and scatter: batch, outer, n,
+/// m, inner, how, extent of the whole dimension, whose block `axes` cut out; check_range: bound, elements,
+/// the axes that cut each dimension; all_reduce: kind; all_gather and reduce_scatter: outer, block, inner, kind;
+/// all_to_all: of its operand, outer, first, middle, second, inner, and whether the first one is split (then the second
+/// one is joined); collective_permute: the axes by which a device finds the place, counted along `axes`, of the one that
+/// sends to it, or 0 and the words of a permutation; control: see control_sizes.
 struct step {
   step_kind kind = step_kind::fused;
   int code = -1;  ///< of a fused step: which instruction list
@@ -90,6 +136,21 @@ struct step {
     field(flops), field(transcendentals), field(bytes);
   }
 };
+
+/// Places in `sizes` of a control step. The steps of its bodies follow it: first those of the condition of a while loop,
+/// or of the first body of a branch, then those of the (second) body.
+enum control_sizes : std::uint8_t {
+  trips,          ///< of a scan
+  first_steps,    ///< steps of the condition, or of the first body
+  second_steps,   ///< steps of the loop's body, or of the second body
+  loop_number,    ///< of the windows that move
+  backwards,      ///< of a scan: whether the last trip comes first
+  trip_buffer,    ///< the buffer that holds the number of the trip, or -1
+  choice_buffer,  ///< the buffer that holds the predicate
+};
+
+/// Steps of all bodies of a control step.
+constexpr std::int64_t steps_inside(const step& s) { return s.sizes[first_steps] + s.sizes[second_steps]; }
 
 /// A value of the trace's interface: its global type, and for a result the argument whose memory it takes over, or -1.
 struct interface_value {
@@ -122,6 +183,7 @@ struct word {
 
 struct program {
   std::int64_t temporary_bytes = 0;  ///< of one device's arena
+  int loops = 0;
   list<buffer> buffers{};
   list<access> accesses{};
   list<step> steps{};
@@ -131,9 +193,16 @@ struct program {
   list<code_span> codes{};
   list<word> words{};
 
+  /// The buffer whose memory `b` lies in: windows are looked through.
+  constexpr int whole_buffer(int b) const {
+    while (buffers[static_cast<std::size_t>(b)].where == space::window)
+      b = static_cast<int>(buffers[static_cast<std::size_t>(b)].place);
+    return b;
+  }
+
   /// The words come last, so that they can be read without the rest.
   constexpr void fields(auto&& field) {
-    field(temporary_bytes);
+    field(temporary_bytes), field(loops);
     field(buffers), field(accesses), field(steps), field(arguments), field(results), field(constants), field(codes);
     field(words);
   }
@@ -141,7 +210,7 @@ struct program {
 
 /// The element type that chooses a step's kernel; fused steps and copies have kernels for all.
 constexpr dtype kernel_type(const program& p, const step& s) {
-  const bool typed = s.kind != step_kind::fused && s.kind != step_kind::copy_out;
+  const bool typed = s.kind != step_kind::fused && s.kind != step_kind::copy_out && !is_control(s.kind);
   return typed ? p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer)].type
                : dtype::f32;
 }

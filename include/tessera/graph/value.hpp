@@ -25,6 +25,12 @@ struct value {
   constexpr const mesh_value& mesh() const { return owner->mesh; }
 };
 
+/// Node `id` of `owner`, seen from where operations are written now: a body captures it.
+constexpr value seen(graph* owner, int id) {
+  graph& here = owner->active();
+  return {&here, here.import_node(owner, id)};
+}
+
 /// The result of a rule that holds; a broken one is a fault of the calling rule, not of the user.
 constexpr const aval& expect(const ruling& ruled) {
   if (!ruled.ok()) throw std::logic_error(std::string(sentence(ruled.failure)));
@@ -38,12 +44,30 @@ constexpr spec_value spec_of(const aval& a) {
   return spec;
 }
 
+/// Node `id` as a value that varies over `varying` as well: what shard_map calls a cast, since the cotangent that comes
+/// back is a sum over those axes. A constant has no cotangent and stays as it is.
+constexpr int vary(graph* owner, int id, axis_set varying) {
+  if ((varying & ~owner->type(id).varying) == 0 || owner->at(id).code == op::constant) return id;
+  node n;
+  n.code = op::pcast;
+  n.type = owner->type(id);
+  n.type.varying = static_cast<axis_set>(n.type.varying | varying);
+  n.type.reduced = static_cast<axis_set>(n.type.reduced & ~varying);
+  n.operands[0] = id;
+  return owner->add(n);
+}
+constexpr value vary(value v, axis_set varying) { return {v.owner, vary(v.owner, v.id, varying)}; }
+
+/// A node varies over every axis that an operand varies over; the other operands are cast to that.
 constexpr value write(graph* owner, op code, const aval& type, std::initializer_list<int> operands) {
   node n;
   n.code = code;
   n.type = type;
+  axis_set varying = 0;
+  for (int operand : operands) varying = static_cast<axis_set>(varying | owner->type(operand).varying);
+  n.type.varying = static_cast<axis_set>(n.type.varying | varying);
   int i = 0;
-  for (int operand : operands) n.operands[i++] = operand;
+  for (int operand : operands) n.operands[i++] = vary(owner, operand, varying);
   return {owner, owner->add(n)};
 }
 
@@ -54,7 +78,8 @@ constexpr value constant(graph* owner, dtype type, double number) {
 }
 
 /// `v` with its dimensions renamed to those of `type`, which has the same elements in the same places.
-constexpr value reshape(value v, const aval& type) {
+constexpr value reshape(value v, aval type) {
+  type.varying = v.type().varying;
   return v.type() == type ? v : write(v.owner, op::reshape, type, {v.id});
 }
 
@@ -64,7 +89,8 @@ constexpr value pad_rank(value v, int rank) {
   return reshape(v, sharding::pad_rank(v.type(), rank));
 }
 
-constexpr value reshard(value v, const aval& type) {
+constexpr value reshard(value v, aval type) {
+  type.varying = v.type().varying;
   return v.type() == type ? v : write(v.owner, op::reshard, type, {v.id});
 }
 
@@ -103,7 +129,8 @@ constexpr value reduce(op code, value v, sharding::dim_set dims, bool keepdims, 
 constexpr value sum(value v) { return reduce(op::reduce_sum, v, sharding::all_dims(v.type().rank), false); }
 
 /// Operand dimension i becomes dimension `places[i]` of `type`; a dimension of extent 1 is stretched.
-constexpr value broadcast(value v, const aval& type, sharding::dim_list places) {
+constexpr value broadcast(value v, aval type, sharding::dim_list places) {
+  type.varying = static_cast<axis_set>(type.varying | v.type().varying);
   if (v.type() == type) return v;
   const value wide = write(v.owner, op::broadcast, type, {v.id});
   v.owner->at(wide.id).attribute[0] = places;

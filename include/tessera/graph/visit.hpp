@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -50,6 +51,18 @@ inline constexpr bool is_sequence<std::array<T, N>> = true;
 template <class... Ts>
 inline constexpr bool is_sequence<std::tuple<Ts...>> = true;
 
+/// Whether a type that is not walked over is a container of what is: a vector, an optional, a pointer.
+template <class T>
+constexpr bool holds_modules() {
+  const auto walked = []<class Element>(std::type_identity<Element>) {
+    return Variable<Element> || Module<Element> || SelfVisiting<Element>;
+  };
+  if constexpr (requires { typename T::value_type; }) return walked(std::type_identity<typename T::value_type>{});
+  else if constexpr (requires { typename T::element_type; })
+    return walked(std::type_identity<typename T::element_type>{});
+  else return false;
+}
+
 /// Calls f(variable) for every variable in `object`, members in the order they are named, depth first.
 template <class T, class F>
 constexpr void visit_variables(T& object, F&& f) {
@@ -67,6 +80,8 @@ constexpr void visit_variables(T& object, F&& f) {
     (std::make_index_sequence<count>{});
   } else if constexpr (is_sequence<bare>) {
     std::apply([&](auto&... elements) { (visit_variables(elements, f), ...); }, object);
+  } else if constexpr (holds_modules<bare>()) {
+    diagnose(report<message::module_container, no_details<bare>>);
   }
 }
 
@@ -116,10 +131,26 @@ constexpr auto hana_name() {
   (std::make_index_sequence<Name.length>{});
 }
 
-template <class Self, int Count>
+/// The place of the first name that stands before already, or -1.
+constexpr int repeated(std::initializer_list<std::string_view> names) {
+  for (const std::string_view* name = names.begin(); name != names.end(); ++name)
+    for (const std::string_view* before = names.begin(); before != name; ++before)
+      if (*before == *name) return static_cast<int>(name - names.begin());
+  return -1;
+}
+
+template <class Self, text... Names>
 constexpr bool check_members() {
-  if constexpr (Count > max_module_members)
-    diagnose(report<message::module_members, [] { return text_buffer{} << Count << " members"; }>);
+  constexpr int count = sizeof...(Names);
+  constexpr int twice = repeated({Names.view()...});
+  if constexpr (count > max_module_members) {
+    diagnose(report<message::module_members, [] { return text_buffer{} << count << " members"; }>);
+  } else if constexpr (twice >= 0) {
+    diagnose(report<message::module_twice, [] {
+      const std::string_view names[] = {Names.view()...};
+      return text_buffer{} << "member " << names[twice];
+    }>);
+  }
   return true;
 }
 
@@ -134,19 +165,19 @@ constexpr bool check_members() {
 #define TESSERA_EACH(f, ...) __VA_OPT__(TESSERA_EXPAND(TESSERA_EACH_NEXT(f, __VA_ARGS__)))
 #define TESSERA_EACH_NEXT(f, first, ...) f(first) __VA_OPT__(, TESSERA_EACH_AGAIN TESSERA_PARENS(f, __VA_ARGS__))
 #define TESSERA_EACH_AGAIN() TESSERA_EACH_NEXT
-#define TESSERA_ONE(name) 1
+#define TESSERA_NAME(name) #name
 #define TESSERA_ACCESSOR(name)                                           \
   ::boost::hana::make_pair(::tessera::module_detail::hana_name<#name>(), \
                            ::tessera::module_detail::member<decltype(&Self::name), &Self::name>{})
 
 /// Names the members of a module, inside its struct: `TESSERA_MODULE(mlp, up, down)`. It makes the struct one of
 /// Boost.Hana's; members that are modules, variables, or arrays of them are walked over, others are configuration.
-#define TESSERA_MODULE(type, ...)                                                                        \
-  struct hana_accessors_impl {                                                                           \
-    template <class Self = type>                                                                         \
-    static constexpr auto apply() {                                                                      \
-      constexpr int counted[] = {0 __VA_OPT__(, ) TESSERA_EACH(TESSERA_ONE, __VA_ARGS__)};               \
-      static_assert(::tessera::module_detail::check_members<Self, sizeof(counted) / sizeof(int) - 1>()); \
-      return ::boost::hana::make_tuple(TESSERA_EACH(TESSERA_ACCESSOR, __VA_ARGS__));                     \
-    }                                                                                                    \
+#define TESSERA_MODULE(type, ...)                                                                                  \
+  struct hana_accessors_impl {                                                                                     \
+    template <class Self = type>                                                                                   \
+    static constexpr auto apply() {                                                                                \
+      static_assert(                                                                                               \
+          ::tessera::module_detail::check_members<Self __VA_OPT__(, ) TESSERA_EACH(TESSERA_NAME, __VA_ARGS__)>()); \
+      return ::boost::hana::make_tuple(TESSERA_EACH(TESSERA_ACCESSOR, __VA_ARGS__));                               \
+    }                                                                                                              \
   };

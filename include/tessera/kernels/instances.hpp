@@ -32,6 +32,7 @@ TESSERA_FLOAT_KERNELS(float)
 TESSERA_FLOAT_KERNELS(double)
 TESSERA_NUMBER_KERNELS(std::int32_t)
 TESSERA_NUMBER_KERNELS(std::uint32_t)
+TESSERA_NUMBER_KERNELS(bool)
 
 }  // namespace tessera::kernels
 

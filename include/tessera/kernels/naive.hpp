@@ -7,7 +7,9 @@
 #include <limits>
 #include <type_traits>
 
+#include <tessera/kernels/gather.hpp>
 #include <tessera/kernels/gemm.hpp>
+#include <tessera/kernels/move.hpp>
 #include <tessera/kernels/reduce.hpp>
 
 namespace tessera::kernels::naive {
@@ -28,15 +30,20 @@ void gemm(const gemm_problem<T>& q, bool = false) {
       }
 }
 
-/// a + b, or the larger or smaller of the two; NaN when either is NaN.
+/// a + b, a b, or the larger or smaller of the two; NaN when either is NaN.
 template <class T>
 T combine(reduce_kind kind, T a, T b) {
   if (a != a || b != b) return a != a ? a : b;
   if (kind == reduce_kind::max) return a < b ? b : a;
   if (kind == reduce_kind::min) return b < a ? b : a;
-  if constexpr (std::is_same_v<T, std::int32_t>)
-    return static_cast<T>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
-  else return static_cast<T>(a + b);
+  const bool product = kind == reduce_kind::prod;
+  if constexpr (std::is_same_v<T, std::int32_t>) {
+    const auto x = static_cast<std::uint32_t>(a);
+    const auto y = static_cast<std::uint32_t>(b);
+    return static_cast<T>(product ? x * y : x + y);
+  } else {
+    return static_cast<T>(product ? a * b : a + b);
+  }
 }
 
 /// out[o, c] = in[o, 0, c] + ... + in[o, n-1, c].  o: outer, r: n, c: inner.
@@ -63,6 +70,53 @@ T combine_halves(reduce_kind kind, const T* const* in, std::int64_t i, int first
 template <class T>
 void add_shards(reduce_kind kind, T* out, const T* const* in, int shards, std::int64_t n, bool = false) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = combine_halves(kind, in, i, 0, shards);
+}
+
+/// to[i . to_strides] = from[i . from_strides] for every position i within the extents.
+template <class T>
+void move(const T* from, T* to, const move_problem& p, bool = false) {
+  std::int64_t size = 1;
+  for (int d = 0; d < p.rank; ++d) size *= p.extents[d];
+  for (std::int64_t i = 0; i < size; ++i) {
+    std::int64_t source = 0;
+    std::int64_t target = 0;
+    std::int64_t rest = i;
+    for (int d = p.rank - 1; d >= 0; --d) {
+      source += rest % p.extents[d] * p.from_strides[d];
+      target += rest % p.extents[d] * p.to_strides[d];
+      rest /= p.extents[d];
+    }
+    to[target] = from[source];
+  }
+}
+
+/// out[b, o, j, c] = array[b, o, index, c], or 0 where there is no such place.
+template <class T>
+void gather(const gather_problem& p, const T* array, T* out, bool = false) {
+  for (std::int64_t i = 0; i < p.chosen_size(); ++i) {
+    const std::int64_t c = i % p.inner, j = i / p.inner % p.m, block = i / p.inner / p.m;
+    const std::int64_t index = block / p.outer * p.m + j;
+    const std::int64_t at = p.place(p.pointwise ? index * p.inner + c : index);
+    out[i] = at < 0 ? T(0) : array[(block * p.n + at) * p.inner + c];
+  }
+}
+
+/// array[b, o, index, c] is updated by updates[b, o, j, c], one after another.
+template <class T>
+void scatter(const gather_problem& p, T* array, const T* updates, bool = false) {
+  for (std::int64_t i = 0; i < p.chosen_size(); ++i) {
+    const std::int64_t c = i % p.inner, j = i / p.inner % p.m, block = i / p.inner / p.m;
+    const std::int64_t index = block / p.outer * p.m + j;
+    const std::int64_t at = p.place(p.pointwise ? index * p.inner + c : index);
+    if (at < 0) continue;
+    T& old = array[(block * p.n + at) * p.inner + c];
+    switch (p.kind) {
+      case scatter_kind::add: old = combine(reduce_kind::sum, old, updates[i]); break;
+      case scatter_kind::set: old = updates[i]; break;
+      case scatter_kind::max: old = combine(reduce_kind::max, old, updates[i]); break;
+      case scatter_kind::min: old = combine(reduce_kind::min, old, updates[i]); break;
+    }
+  }
 }
 
 /// The largest of x[0..n), NaN if any is NaN.

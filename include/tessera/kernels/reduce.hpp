@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, maxima and minima along one axis of an array, and across the shards of an all-reduce.
+// Sums, maxima, minima and products along one axis of an array, and across the shards of an all-reduce.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,15 @@
 
 namespace tessera::kernels {
 
-enum class reduce_kind { sum, max, min };
+enum class reduce_kind { sum, max, min, prod };
 
-/// What a reduction of no elements gives: 0, or the least (max) or greatest (min) value of T, infinite where T has
-/// infinities.
+/// What a reduction of no elements gives: 0, 1 (prod), or the least (max) or greatest (min) value of T, infinite where T
+/// has infinities.
 template <class T>
 constexpr T reduce_identity(reduce_kind kind) {
   using limits = std::numeric_limits<T>;
   if (kind == reduce_kind::sum) return T(0);
+  if (kind == reduce_kind::prod) return T(1);
   if constexpr (limits::has_infinity) return kind == reduce_kind::max ? -limits::infinity() : limits::infinity();
   return kind == reduce_kind::max ? limits::lowest() : limits::max();
 }
@@ -37,6 +38,18 @@ struct add {
     if constexpr (std::is_integral_v<T>)
       return static_cast<T>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
     else return a + b;
+  }
+};
+
+template <class T>
+struct multiply {
+  T identity = T(1);
+
+  batch<T> operator()(const batch<T>& a, const batch<T>& b) const { return a * b; }
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::uint32_t>(a) * static_cast<std::uint32_t>(b));
+    else return a * b;
   }
 };
 
@@ -62,6 +75,8 @@ template <class T, class F>
 void with_operation(reduce_kind kind, F&& f) {
   using U = reduced_as<T>;
   const auto identity = static_cast<U>(reduce_identity<T>(kind));
+  if constexpr (sizeof(U) > 1)
+    if (kind == reduce_kind::prod) return f(multiply<U>{identity});
   if (kind == reduce_kind::sum) f(add<U>{identity});
   else if (kind == reduce_kind::max) f(extreme<U, true>{identity});
   else f(extreme<U, false>{identity});
@@ -141,9 +156,9 @@ void reduce_columns(const Op& op, const T* in, T* out, std::int64_t outer, std::
 
 template <class T>
 void check_kind(const char* operation, reduce_kind kind) {
-  if (std::is_same_v<T, bool> && kind == reduce_kind::sum)
-    throw value_error("tessera: " + std::string(operation) +
-                      ": kind is sum for bool; it must be max (or) or min (and)");
+  if (sizeof(T) == 1 && kind != reduce_kind::max && kind != reduce_kind::min)
+    throw value_error("tessera: " + std::string(operation) + ": kind is " +
+                      (kind == reduce_kind::sum ? "sum" : "prod") + " for bool; it must be max (or) or min (and)");
 }
 
 /// load(first) op ... op load(first + count - 1), half by half: as combine_rows combines blocks of rows.
@@ -162,8 +177,8 @@ inline constexpr std::int64_t worth_reducing_in_parallel = std::int64_t{1} << 15
 
 /// out[o][c] = in[o][0][c] op in[o][1][c] op ... op in[o][n-1][c], for a contiguous array in[outer][n][inner].
 ///
-/// T is float, double, std::int32_t, std::uint32_t, or bool (max is `or`, min is `and`; no sum). Integer sums wrap
-/// around. max and min give NaN if any element is NaN. n == 0 gives reduce_identity. `out` must not overlap `in`.
+/// T is float, double, std::int32_t, std::uint32_t, or bool (max is `or`, min is `and`; no sum, no product). Integer
+/// sums and products wrap around. max and min give NaN if any element is NaN. n == 0 gives reduce_identity. `out` must not overlap `in`.
 ///
 /// Bits: the order of combination depends on n and on whether inner is 1, on nothing else. Sums are pairwise over
 /// blocks, so the relative error of a sum of n positive floats is at most about (32 + log2 n) * 2^-24.

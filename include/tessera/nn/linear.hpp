@@ -66,30 +66,60 @@ struct linear {
   static constexpr bool options_checked = check_linear_options<linear, Options...>();
   static_assert(options_checked);
 
-  variable<param, dtype::f32, shape<In, Out>, kernel_spec, initializers::lecun_normal()> kernel;
-  variable<param, dtype::f32, shape<Out>, bias_spec> bias;
+  using kernel_type = variable<param, dtype::f32, shape<In, Out>, kernel_spec, initializers::lecun_normal()>;
+  using bias_type = variable<param, dtype::f32, shape<Out>, bias_spec>;
+
+  kernel_type kernel;
+  bias_type bias;
   TESSERA_MODULE(linear, kernel, bias)
 
   /// Whether the last extent is In.
   static constexpr bool takes(const aval& x) { return x.rank >= 2 && x.dims[x.rank - 1].extent == In; }
 
-  constexpr auto operator()(const ArrayLike auto& x, auto... out) const {
-    using X = std::remove_cvref_t<decltype(x)>;
+  /// `linear<64, 10> of float32[32,65]`
+  template <class X>
+  static constexpr text_buffer features_details() {
+    return text_buffer{} << "linear<" << In << ", " << Out << "> of " << type_text<X>();
+  }
+
+  /// The type of the result, or why there is none: said where the layer is called.
+  template <class X, class OutSpec>
+  static constexpr auto deduce() {
     if constexpr (Poison<X>) {
-      return poison{};
-    } else if constexpr (Variable<X>) {
-      return (*this)(reshard<typename X::spec_type>(x), out...);
+      return std::type_identity<poison>{};
+    } else if constexpr (RuntimeArray<X>) {
+      return std::type_identity<ops::result_of<"matmul", ops::matmul_rule<OutSpec>, X, kernel_type>>{};
     } else if constexpr (!takes(X::type)) {
-      diagnose(report<message::linear_features, [] {
-        text_buffer text;
-        text << "linear<" << In << ", " << Out << "> of " << type_text<X>();
-        return text;
-      }>);
-      return poison{};
+      return std::type_identity<refusal<message::linear_features, &features_details<X>>>{};
     } else {
-      return matmul(x, kernel, out...) + bias;
+      using product = ops::result_of<"matmul", ops::matmul_rule<OutSpec>, X, kernel_type>;
+      using sum = ops::result_of<"add", ops::add_rule, product, bias_type>;
+      return std::type_identity<std::conditional_t<Poison<product>, product, sum>>{};
     }
   }
+  template <class X, class OutSpec = void>
+  using result_type = typename decltype(deduce<X, OutSpec>())::type;
+
+  template <Expr X>
+  requires(!Poison<result_type<X>>) constexpr auto operator()(const X& x) const { return matmul(x, kernel) + bias; }
+  template <Expr X, class Spec>
+  requires(!Poison<result_type<X, Spec>>) constexpr auto operator()(const X& x, out_sharding_t<Spec> out) const {
+    return matmul(x, kernel, out) + bias;
+  }
+  template <Variable X>
+  constexpr auto operator()(const X& x, auto... out) const {
+    return (*this)(reshard<typename X::spec_type>(x), out...);
+  }
+  template <Poison X>
+  constexpr poison operator()(const X&, auto...) const {
+    return {};
+  }
+  template <class X>
+  requires((Expr<X> || RuntimeArray<X>)&&Poison<result_type<X>>) result_type<X>
+  operator()(const X&) const;
+  template <class X, class Spec>
+  requires((Expr<X> || RuntimeArray<X>)&&Poison<result_type<X, Spec>>) result_type<X, Spec>
+  operator()(const X&, out_sharding_t<Spec>) const;
 };
 
 }  // namespace nn

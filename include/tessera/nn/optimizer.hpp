@@ -4,6 +4,7 @@
 
 #include <tessera/nn/module.hpp>
 #include <tessera/optim/transformation.hpp>
+#include <tessera/transform/value_and_grad.hpp>
 
 namespace tessera::nn {
 
@@ -19,14 +20,25 @@ struct optimizer_state_of {
 
   TESSERA_MODULE(optimizer_state_of, transformation, state)
 
+  /// What is wrong with the types of an update's arguments.
+  template <class Target, class Grads>
+  static constexpr message update_fault() {
+    using model_type = bound<Model, Mesh>;
+    if constexpr (Gradients<Target> && !Gradients<Grads>) return message::optimizer_swapped;
+    else if constexpr (!std::same_as<Grads, gradients<model_type>>) return message::optimizer_gradients;
+    else if constexpr (std::same_as<Target, const model_type>) return message::optimizer_const;
+    else if constexpr (!std::same_as<Target, model_type>) return message::optimizer_gradients;
+    else return message::none;
+  }
+
   /// Within a step: new values for the model's variables of kind Wrt and for the state. `grads` comes from
   /// value_and_grad of the same model.
-  template <class Target, class Gradients>
-  constexpr void update(Target& model, const Gradients& grads) {
-    if constexpr (Poison<Target> || Poison<Gradients>) {
+  template <class Target, class Grads>
+  constexpr void update(Target& model, const Grads& grads) {
+    if constexpr (Poison<Target> || Poison<Grads>) {
       return;
-    } else if constexpr (!std::same_as<Target, bound<Model, Mesh>> || !std::same_as<Gradients, bound<Model, Mesh>>) {
-      diagnose(report<message::optimizer_gradients, no_details<Target>>);
+    } else if constexpr (constexpr message fault = update_fault<Target, Grads>(); fault != message::none) {
+      diagnose(report<fault, no_details<Target>>);
     } else {
       const optim::values params = values_of_kind(model);
       optim::values updates = values_of_kind(grads);
@@ -37,6 +49,12 @@ struct optimizer_state_of {
         ++next;
       });
     }
+  }
+
+  /// A const optimizer has no state that could change: the build stops.
+  template <class Target, class Grads>
+  constexpr void update(Target&, const Grads&) const {
+    if constexpr (!Poison<Target> && !Poison<Grads>) diagnose(report<message::optimizer_const, no_details<Target>>);
   }
 
  private:
@@ -75,6 +93,13 @@ auto optimizer(const bound<Model, Mesh>&, Transformation transformation) {
     });
     return made;
   }
+}
+
+/// A model that init did not make is on no mesh: the build stops.
+template <class Wrt = void, class Model, class Transformation>
+requires(!is_bound<Model>) poison optimizer(const Model&, const Transformation&) {
+  if constexpr (!Poison<Model>) diagnose(report<message::optimizer_init, no_details<Model>>);
+  return {};
 }
 
 }  // namespace tessera::nn

@@ -8,16 +8,27 @@
 #include <tessera/nn/initializers.hpp>
 #include <tessera/runtime/storage.hpp>
 
+#include <string_view>
 #include <type_traits>
 
 namespace tessera::nn {
 
-/// Kinds of variables; filters name them.
-struct param {};
-struct batch_stat {};
-struct rng_state {};
-struct optimizer_state {};
-struct hyperparameter {};
+/// Kinds of variables; filters name them, tables print their names.
+struct param {
+  static constexpr std::string_view name = "param";
+};
+struct batch_stat {
+  static constexpr std::string_view name = "batch_stat";
+};
+struct rng_state {
+  static constexpr std::string_view name = "rng_state";
+};
+struct optimizer_state {
+  static constexpr std::string_view name = "optimizer_state";
+};
+struct hyperparameter {
+  static constexpr std::string_view name = "hyperparameter";
+};
 
 /// An array of a module. Its mesh is that of the module it is initialised in, or of the arrays it meets. Within a traced
 /// step it stands for a node and may be assigned an array of exactly its type; at run time it holds memory.
@@ -33,6 +44,20 @@ struct variable {
   runtime::storage_ptr data{};
 
   constexpr variable() = default;
+  constexpr variable(const variable&) = default;
+  constexpr variable(variable&&) = default;
+  constexpr variable& operator=(const variable& other) {
+    handle.become(other.handle.owner, other.handle.id);
+    data = other.data;
+    return *this;
+  }
+
+  template <class>
+  static constexpr text_buffer const_details() {
+    text_buffer out;
+    write_aval(out, plain_aval<D, Shape>(), mesh_value{});
+    return out;
+  }
 
   template <Expr Value>
   constexpr variable& operator=(const Value& value) {
@@ -47,11 +72,18 @@ struct variable {
         return out;
       }>);
     } else {
-      handle = value.handle;
+      handle.become(value.handle.owner, value.handle.id);
     }
     return *this;
   }
   constexpr variable& operator=(poison) { return *this; }
+
+  /// A const variable is not assigned: the build stops.
+  template <ArrayLike Value>
+  constexpr const variable& operator=(const Value&) const {
+    if constexpr (!Poison<Value>) diagnose(report<message::variable_const, &const_details<Value>>);
+    return *this;
+  }
 };
 
 /// A number that a step sees as an argument: changing it compiles nothing anew.

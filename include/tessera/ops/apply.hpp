@@ -9,6 +9,8 @@
 #include <array>
 #include <span>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace tessera::ops {
 
@@ -31,6 +33,18 @@ constexpr bool one_mesh() {
   return (meshes_agree<typename mesh_of<Xs>::type, M> && ...);
 }
 
+/// Refuses an array that lies along axes which are manual in the region around it and are not where it comes from: the
+/// body of a shard_map sees blocks of its arguments alone.
+constexpr ruling captured(const aval& a, const mesh_value& own, const mesh_value& inside) {
+  const auto lies = static_cast<axis_set>(a.cut() | a.unreduced | a.reduced);
+  for (int i = 0; i < inside.rank; ++i) {
+    if ((lies & bit_of(i)) == 0 || inside.kind(i) != axis_kind::manual) continue;
+    if (const int there = own.find(inside.name(i)); there < 0 || own.kind(there) != axis_kind::manual)
+      return refuse(message::shard_map_captured, -1, inside.name(i));
+  }
+  return {a};
+}
+
 /// The abstract value of an operand over mesh M, or why it has none there.
 template <class T, class M, dtype Peer>
 constexpr ruling operand_on() {
@@ -40,9 +54,13 @@ constexpr ruling operand_on() {
       for (int i = 0; i < axis_count(T::type.dims[d].axes); ++i)
         if (const auto name = Own::value.name(axis_at(T::type.dims[d].axes, i)); M::value.find(name) < 0)
           return refuse(message::spec_unknown_axis, d, name);
-    return check_cuts(rebind(T::type, Own::value, M::value), M::value);
+    const aval seen = rebind(T::type, Own::value, M::value);
+    if (const ruling held = captured(seen, Own::value, M::value); !held.ok()) return held;
+    return check_cuts(seen, M::value);
   } else if constexpr (Variable<T>) {
-    return resolve<T::element, typename T::shape_type, typename T::spec_type, M>();
+    const ruling seen = resolve<T::element, typename T::shape_type, typename T::spec_type, M>();
+    return seen.failure == message::spec_axis_kind ? refuse(message::shard_map_captured, seen.dimension, seen.axis)
+                                                   : seen;
   } else if constexpr (std::is_same_v<T, bool>) {
     return {scalar_aval(dtype::bool_)};
   } else {
@@ -68,6 +86,35 @@ constexpr std::array<aval, sizeof...(Xs)> operands_on() {
   return {operand_on<Xs, M, peer_element<Xs...>()>().result...};
 }
 
+/// Whether a rule says itself over which axes its result varies: collectives change that.
+template <class Rule>
+concept RulesVariation = requires {
+  Rule::rules_variation;
+};
+
+/// A rule that looks at the mesh alone: what it makes is the same on all devices.
+template <auto Rule>
+struct rule_of_mesh {
+  static constexpr bool rules_variation = true;
+  constexpr ruling operator()(std::span<const aval> x, const mesh_value& mesh) const { return Rule(x, mesh); }
+};
+template <auto Rule>
+inline constexpr rule_of_mesh<Rule> of_mesh{};
+
+/// What a rule says of operands that vary over different axes: inside shard_map those that lack an axis are cast, and the
+/// result varies over all of them.
+template <auto Rule>
+constexpr ruling rule_together(std::span<const aval> x, const mesh_value& mesh) {
+  axis_set varying = 0;
+  for (const aval& a : x) varying = static_cast<axis_set>(varying | a.varying);
+  if (RulesVariation<decltype(Rule)> || varying == 0) return Rule(x, mesh);
+  std::vector<aval> cast(x.begin(), x.end());
+  for (aval& a : cast) a.varying = varying, a.reduced = static_cast<axis_set>(a.reduced & ~varying);
+  ruling ruled = Rule(std::span<const aval>(cast), mesh);
+  ruled.result.varying = static_cast<axis_set>(ruled.result.varying | varying);
+  return ruled;
+}
+
 /// What the operation's rule says of these operands over their common mesh.
 template <auto Rule, class M, class... Xs>
 constexpr ruling rule_on() {
@@ -78,18 +125,23 @@ constexpr ruling rule_on() {
   (check(operand_on<Xs, M, peer_element<Xs...>()>()), ...);
   if (!first.ok()) return first;
   const auto operands = operands_on<M, Xs...>();
-  return Rule(std::span<const aval>(operands), M::value);
+  return rule_together<Rule>(std::span<const aval>(operands), M::value);
 }
 
 template <class M, class X, class... Rest>
 constexpr void write_operands(text_buffer& out) {
-  if constexpr (Expr<X>) write_aval(out, X::type, X::mesh_type::value);
+  if constexpr (Expr<X> || RuntimeArray<X>) write_aval(out, X::type, X::mesh_type::value);
   else if constexpr (Variable<X>) write_aval(out, operand_on<X, M, dtype::f32>().result, M::value);
   else out << "a number";
   if constexpr (sizeof...(Rest) > 0) {
     out << " and ";
     write_operands<M, Rest...>(out);
   }
+}
+
+/// Whether a message is about a dimension as the user counts it.
+constexpr bool names_dimension(message m) {
+  return m == message::reduce_axis || m == message::reduce_axis_twice || m == message::softmax_axis;
 }
 
 /// `matmul of float32[8@x,4] and float32[4,2] to float32[8@x,2], dimension 0, axis x of size 2`.
@@ -100,7 +152,7 @@ constexpr text_buffer details() {
   write_operands<M, Xs...>(out);
   const ruling ruled = rule_on<Rule, M, Xs...>();
   if (!(ruled.result == aval{})) out << " to ", write_aval(out, ruled.result, M::value);
-  if (ruled.dimension >= 0) out << ", dimension " << ruled.dimension;
+  if (ruled.dimension >= 0 || names_dimension(ruled.failure)) out << ", dimension " << ruled.dimension;
   if (!ruled.axis.empty()) {
     out << ", axis " << ruled.axis;
     if (const int axis = M::value.find(ruled.axis); axis >= 0 && M::value.size(axis) > 0)
@@ -119,54 +171,95 @@ constexpr graph::graph* owner_of(const X& x, const Rest&... rest) {
   return owner_of(rest...);
 }
 
-/// A variable without a node is no member of the module that was passed to the step, or one that TESSERA_MODULE leaves out.
-/// Which it is shows only when the step is traced; the compiler then prints this function's name.
-inline void variable_is_not_named_by_TESSERA_MODULE() {
-  throw value_error("tessera: module: a variable is not among the members that TESSERA_MODULE names; name it there");
+/// What stands for an array that has no node here, which is reported when the trace ends. It is a variable that is no
+/// member of the module that was passed to the step, or one that TESSERA_MODULE leaves out, or what was computed from
+/// such variables alone; or a value of a body that is used outside.
+template <class X>
+constexpr graph::value missing_value(graph::graph* owner, message why) {
+  const aval type = operand_on<X, typename mesh_of<X>::type, dtype::f32>().result;
+  owner->outermost().report({why, -1, type});
+  return {owner, owner->add_parameter(type)};
 }
 
 /// The node of an operand; a number becomes a constant of the peers' element type.
 template <class X>
 constexpr graph::value operand_value(graph::graph* owner, const X& x, dtype peer) {
   if constexpr (ArrayLike<X>) {
-    if (x.handle.owner == nullptr) variable_is_not_named_by_TESSERA_MODULE();
-    return {owner, x.handle.id};
+    if (x.handle.owner == nullptr) return missing_value<X>(owner, message::module_unnamed);
+    if (!owner->sees(x.handle.owner)) return missing_value<X>(owner, message::scan_escape);
+    return {owner, owner->import_node(x.handle.owner, x.handle.id)};
   } else {
     return graph::constant(owner, std::is_same_v<X, bool> ? dtype::bool_ : peer, static_cast<double>(x));
   }
 }
 
-/// Checks first, reports one failure only, then writes: `write(graph, operand values, result type) -> value`.
-template <text Name, auto Rule, class Write, class... Xs>
-constexpr auto apply(Write write, const Xs&... xs) {
-  if constexpr ((Poison<Xs> || ...)) {
-    return poison{};
-  } else if constexpr (!one_mesh<Xs...>()) {
-    diagnose(report<message::mesh_mismatch, [] {
-      text_buffer out;
-      out << Name.view() << " of ";
-      write_operands<common_mesh<Xs...>, Xs...>(out);
-      ((out << ", mesh ", write_mesh(out, mesh_of<Xs>::type::value)), ...);
-      return out;
-    }>);
-    return poison{};
-  } else {
-    using M = common_mesh<Xs...>;
-    constexpr ruling ruled = rule_on<Rule, M, Xs...>();
-    if constexpr (!ruled.ok()) {
-      diagnose(report<ruled.failure, [] { return details<Name, Rule, M, Xs...>(); }>);
-      return poison{};
-    } else {
-      constexpr dtype peer = peer_element<Xs...>();
-      graph::graph* owner = owner_of(xs...);
-      if (owner == nullptr)
-        throw value_error("tessera: a traced operation was called outside jit; call it inside a step function");
-      const std::array<graph::value, sizeof...(Xs)> operands{operand_value(owner, xs, peer)...};
-      const aval type = rebind(ruled.result, M::value, owner->mesh);
-      const graph::value result = write(operands, type);
-      return expr<ruled.result, M>{{owner, result.id}};
-    }
+/// What is wrong with operands of a rule, most basic first.
+template <auto Rule, class... Xs>
+inline constexpr message fault = [] {
+  if constexpr ((RuntimeArray<Xs> || ...)) return message::outside_jit;
+  else if constexpr (!one_mesh<Xs...>()) return message::mesh_mismatch;
+  else return rule_on<Rule, common_mesh<Xs...>, Xs...>().failure;
+}();
+
+/// `add of float32[8@x] and float32[8], mesh x=2, mesh x=4`, or what details() says.
+template <text Name, auto Rule, class... Xs>
+constexpr text_buffer fault_details() {
+  using M = common_mesh<Xs...>;
+  constexpr bool outside = (RuntimeArray<Xs> || ...);
+  if constexpr (!outside && one_mesh<Xs...>()) return details<Name, Rule, M, Xs...>();
+  text_buffer out;
+  out << Name.view() << " of ";
+  write_operands<M, Xs...>(out);
+  if (outside) return out;
+  ((out << ", mesh ", write_mesh(out, mesh_of<Xs>::type::value)), ...);
+  return out;
+}
+
+/// The types that operands of a rule give: an array's, a poison where an operand is one, or the refusal.
+template <text Name, auto Rule, class... Xs>
+struct application {
+  using M = common_mesh<Xs...>;
+  static constexpr message failure = fault<Rule, Xs...>;
+
+  static constexpr auto deduce() {
+    if constexpr (failure == message::none) return std::type_identity<expr<rule_on<Rule, M, Xs...>().result, M>>{};
+    else return std::type_identity<refusal<failure, &fault_details<Name, Rule, Xs...>>>{};
   }
+  using type = typename decltype(deduce())::type;
+};
+template <text Name, auto Rule, class... Xs>
+requires(Poison<Xs> || ...) struct application<Name, Rule, Xs...> : std::type_identity<poison> {
+};
+
+template <text Name, auto Rule, class... Xs>
+using result_of = typename application<Name, Rule, Xs...>::type;
+
+/// Checks first, then writes: `write(graph, operand values, result type) -> value`. Where the rule refuses, the declared
+/// result says the sentence, at the call; it is a poison, as is the result of an operation on a poison.
+template <text Name, auto Rule, class Write, class... Xs>
+requires(!Poison<result_of<Name, Rule, Xs...>>) constexpr auto apply(Write write, const Xs&... xs) {
+  using result = result_of<Name, Rule, Xs...>;
+  constexpr dtype peer = peer_element<Xs...>();
+  graph::graph* owner = owner_of(xs...);
+  if (owner == nullptr) {
+    if (std::is_constant_evaluated()) return result{};
+    throw value_error("tessera: a traced operation was called outside jit; call it inside a step function");
+  }
+  owner = &owner->active();
+  const aval type = rebind(result::type, result::mesh_type::value, owner->mesh);
+  std::array<graph::value, sizeof...(Xs)> operands{operand_value(owner, xs, peer)...};
+  if constexpr (!RulesVariation<decltype(Rule)>)
+    for (graph::value& v : operands) v = graph::vary(v, type.varying);
+  return result{{owner, write(std::as_const(operands), type).id}};
+}
+template <text Name, auto Rule, class Write, class... Xs>
+requires(Poison<Xs> || ...) constexpr poison apply(Write, const Xs&...) { return {}; }
+
+/// Not constexpr: such a function would be instantiated, and its result named, before the call is.
+template <text Name, auto Rule, class Write, class... Xs>
+requires(!(Poison<Xs> || ...) &&
+         Poison<result_of<Name, Rule, Xs...>>) result_of<Name, Rule, Xs...> apply(Write, const Xs&...) {
+  return {};
 }
 
 /// The write step of an operation whose node needs nothing but its operands, padded to the rank of the result.

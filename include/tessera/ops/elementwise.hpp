@@ -26,6 +26,9 @@ inline constexpr auto elementwise_rule = [](std::span<const aval> x, const mesh_
   return ruled;
 };
 
+/// The rule of a sum.
+inline constexpr auto add_rule = elementwise_rule<op::add, wants::numbers>;
+
 /// y = f(x), element by element; y has x's type.
 template <text Name, op Code, wants What>
 struct unary_operation {

@@ -15,7 +15,8 @@ inline constexpr auto reshard_rule =
 }  // namespace ops
 
 /// `reshard<P<"data">>(x)`: the same array cut as the spec says. Cut to uncut is an all-gather, uncut to cut a local
-/// slice, a pending sum becomes an all-reduce or a reduce-scatter. The gradient goes back to x's own cut.
+/// slice, axes that go from one dimension to another an all-to-all, axes in another order a permutation of blocks, a
+/// pending sum becomes an all-reduce or a reduce-scatter. The gradient goes back to x's own cut.
 /// Source: jax.sharding.reshard.
 template <class Spec>
 constexpr auto reshard(const ArrayLike auto& x) {

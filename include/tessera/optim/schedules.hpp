@@ -39,7 +39,7 @@ concept Schedule = requires(const T& s, graph::value t) {
 
 /// The number a scalar holds on the host.
 float number_of(const nn::scalar& s);
-constexpr graph::value traced_number(const nn::scalar& s) { return {s.handle.owner, s.handle.id}; }
+constexpr graph::value traced_number(const nn::scalar& s) { return graph::seen(s.handle.owner, s.handle.id); }
 
 /// Always the same rate. Source: optax.constant_schedule.
 struct constant_schedule_t {

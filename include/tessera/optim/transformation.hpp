@@ -2,6 +2,7 @@
 // What optimisers are made of: pure updates of lists of gradients, with state that mirrors a model's variables.
 #pragma once
 
+#include <tessera/graph/paths.hpp>
 #include <tessera/graph/value.hpp>
 #include <tessera/nn/module.hpp>
 #include <tessera/nn/variable.hpp>
@@ -27,13 +28,21 @@ struct like {
   constexpr void visit_variables(F&& f) const {
     nn::visit_kind<Wrt>(arrays, f);
   }
+  template <class F>
+  constexpr void visit_paths(member_path& path, F&& f) const {
+    tessera::visit_paths(arrays, path, [&](const member_path& p, const auto& v) {
+      if constexpr (std::same_as<typename std::remove_cvref_t<decltype(v)>::variable_kind, Wrt>) f(p, v);
+    });
+  }
 };
+
+constexpr graph::value value_of(const auto& variable) { return graph::seen(variable.handle.owner, variable.handle.id); }
 
 /// The variables of an object as values.
 template <class T>
 constexpr values values_of(const T& object) {
   values list;
-  visit_variables(object, [&](const auto& v) { list.push_back({v.handle.owner, v.handle.id}); });
+  visit_variables(object, [&](const auto& v) { list.push_back(value_of(v)); });
   return list;
 }
 
@@ -41,13 +50,12 @@ template <class T>
 constexpr void assign(T& object, const values& list) {
   std::size_t next = 0;
   visit_variables(object, [&](auto& v) {
-    v.handle = {list[next].owner, list[next].id};
+    v.handle.become(list[next].owner, list[next].id);
     ++next;
   });
 }
 
-constexpr graph::value value_of(const auto& variable) { return {variable.handle.owner, variable.handle.id}; }
-constexpr void assign_one(auto& variable, graph::value v) { variable.handle = {v.owner, v.id}; }
+constexpr void assign_one(auto& variable, graph::value v) { variable.handle.become(v.owner, v.id); }
 
 /// A count of steps.
 using counter = nn::variable<nn::optimizer_state, dtype::i32, shape<>>;

@@ -4,6 +4,7 @@
 
 #include <tessera/core/error.hpp>
 #include <tessera/core/shards.hpp>
+#include <tessera/graph/permutation.hpp>
 #include <tessera/graph/program.hpp>
 #include <tessera/kernels/parallel.hpp>
 #include <tessera/kernels/reduce.hpp>
@@ -41,6 +42,8 @@ struct collective {
       switch (s.kind) {
         case graph::step_kind::all_reduce: return all_reduce(device, parallel);
         case graph::step_kind::all_gather: return all_gather(device);
+        case graph::step_kind::all_to_all: return all_to_all(device);
+        case graph::step_kind::collective_permute: return permute(device);
         default: return reduce_scatter(device, parallel);
       }
     });
@@ -72,6 +75,50 @@ struct collective {
       for (std::int64_t outer = 0; outer < s.sizes[0]; ++outer)
         std::memcpy(to + (outer * group() + i) * run, from + outer * run, static_cast<std::size_t>(run) * sizeof(T));
     }
+  }
+
+  /// Every device cuts its operand along one dimension into a piece for each member of the group, and joins what it is
+  /// sent along another one, in the order of the members.
+  void all_to_all(std::int64_t device) const {
+    const std::int64_t n = group();
+    const bool split_first = s.sizes[5] != 0;
+    const std::int64_t first = split_first ? s.sizes[1] / n : s.sizes[1];
+    const std::int64_t second = split_first ? s.sizes[3] : s.sizes[3] / n;
+    const std::int64_t middle = s.sizes[2];
+    const std::int64_t inner = s.sizes[4];
+    const std::int64_t mine = block_index(device, s.axes, mesh);
+    auto* to = reinterpret_cast<T*>(target_block(device));
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto* from = reinterpret_cast<const T*>(source_block(device_at(device, s.axes, i, mesh)));
+      for (std::int64_t o = 0; o < s.sizes[0]; ++o)
+        for (std::int64_t f = 0; f < first; ++f)
+          for (std::int64_t m = 0; m < middle; ++m) {
+            const std::int64_t read = split_first ? ((o * s.sizes[1] + mine * first + f) * middle + m) * second
+                                                  : ((o * first + f) * middle + m) * s.sizes[3] + mine * second;
+            const std::int64_t written = split_first ? (((o * first + f) * middle + m) * n + i) * second
+                                                     : (((o * n + i) * first + f) * middle + m) * second;
+            std::memcpy(to + written * inner, from + read * inner,
+                        static_cast<std::size_t>(second * inner) * sizeof(T));
+          }
+    }
+  }
+
+  /// Which place along `axes` sends to a device: this one's along the axes in `sizes[0]`, or what a permutation says.
+  std::int64_t sender(std::int64_t device) const {
+    if (s.sizes[0] != 0) return block_index(device, static_cast<axis_list>(s.sizes[0]), mesh);
+    const graph::permutation to{{static_cast<std::uint64_t>(s.sizes[1]), static_cast<std::uint64_t>(s.sizes[2])}};
+    return to.source(block_index(device, s.axes, mesh), group());
+  }
+
+  /// The block of the device that sends to this one, or zeros.
+  void permute(std::int64_t device) const {
+    const std::int64_t place = sender(device);
+    if (place < 0) {
+      std::memset(target_block(device), 0, static_cast<std::size_t>(target.bytes));
+      return;
+    }
+    std::memcpy(target_block(device), source_block(device_at(device, s.axes, place, mesh)),
+                static_cast<std::size_t>(target.bytes));
   }
 
   /// Sizes: outer, block, inner of the result.

@@ -4,10 +4,13 @@
 
 #include <tessera/core/alignment.hpp>
 #include <tessera/core/error.hpp>
+#include <tessera/graph/gather.hpp>
 #include <tessera/graph/program.hpp>
 #include <tessera/kernels/fused.hpp>
+#include <tessera/kernels/gather.hpp>
 #include <tessera/kernels/gemm.hpp>
 #include <tessera/kernels/instances.hpp>
+#include <tessera/kernels/move.hpp>
 #include <tessera/kernels/naive.hpp>
 #include <tessera/kernels/naive_fused.hpp>
 #include <tessera/kernels/parallel.hpp>
@@ -48,6 +51,10 @@ class basic_executor {
     calls_.resize(static_cast<std::size_t>(most));
     kernel_runs_.assign(program_.steps.size(), 0);
     bases_.resize(program_.buffers.size());
+    windows_.resize(static_cast<std::size_t>(program_.loops));
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
+      if (program_.buffers[b].where == graph::space::window && program_.buffers[b].loop >= 0)
+        windows_[static_cast<std::size_t>(program_.buffers[b].loop)].push_back(static_cast<int>(b));
   }
 
   const graph::program& program() const { return program_; }
@@ -56,18 +63,15 @@ class basic_executor {
   std::span<std::byte> arena() { return {arena_.data(), static_cast<std::size_t>(arena_.size())}; }
   std::int64_t arena_stride() const { return stride_; }
 
-  /// Kernel calls of each step in the last run: one a distinct shard, or one a collective.
+  /// Kernel calls of each step in the last run: one a distinct shard and trip, or one a collective and trip.
   std::span<const std::int64_t> kernel_runs() const { return kernel_runs_; }
 
   /// Runs all steps. `arguments` and `results` hold the memory in the program's order. A label out of range raises
   /// index_error before anything of an argument is overwritten.
   void run(std::span<storage* const> arguments, std::span<storage* const> results) {
     set_bases(arguments, results);
-    for (std::size_t i = 0; i < program_.steps.size(); ++i) {
-      runs_of_step_ = 0;
-      (this->*functions_[i])(program_.steps[i]);
-      kernel_runs_[i] = runs_of_step_;
-    }
+    std::fill(kernel_runs_.begin(), kernel_runs_.end(), 0);
+    run_steps(0, program_.steps.size());
   }
 
   /// The function that runs steps of a kind on elements of type T. Naming it is what compiles the kernel, so a program
@@ -80,11 +84,69 @@ class basic_executor {
     else if constexpr (Kind == step_kind::dot) return &basic_executor::template run_dot<T>;
     else if constexpr (Kind == step_kind::reduce) return &basic_executor::template run_reduce<T>;
     else if constexpr (Kind == step_kind::check_range) return &basic_executor::template run_check<T>;
+    else if constexpr (Kind == step_kind::update_slice) return &basic_executor::template run_update_slice<T>;
+    else if constexpr (Kind == step_kind::dynamic_slice) return &basic_executor::template run_dynamic_slice<T>;
+    else if constexpr (Kind == step_kind::dynamic_update) return &basic_executor::template run_dynamic_update_slice<T>;
+    else if constexpr (Kind == step_kind::gather) return &basic_executor::template run_gather<T>;
+    else if constexpr (Kind == step_kind::scatter) return &basic_executor::template run_scatter<T>;
     else if constexpr (graph::is_collective(Kind)) return &basic_executor::template run_collective<T>;
     else return &basic_executor::template run_rows<Kind, T>;
   }
 
  private:
+  void run_steps(std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+      const graph::step& s = program_.steps[i];
+      if (graph::is_control(s.kind)) {
+        run_control(s, i + 1);
+        i += static_cast<std::size_t>(graph::steps_inside(s));
+        continue;
+      }
+      runs_of_step_ = 0;
+      (this->*functions_[i])(s);
+      kernel_runs_[i] += runs_of_step_;
+    }
+  }
+
+  /// Runs the steps of a control step, which start at `first`, as often as it says.
+  void run_control(const graph::step& s, std::size_t first) {
+    const std::size_t second = first + static_cast<std::size_t>(s.sizes[graph::first_steps]);
+    const std::size_t last = second + static_cast<std::size_t>(s.sizes[graph::second_steps]);
+    switch (s.kind) {
+      case graph::step_kind::scan:
+        for (std::int64_t i = 0; i < s.sizes[graph::trips]; ++i) {
+          start_trip(s, s.sizes[graph::backwards] != 0 ? s.sizes[graph::trips] - 1 - i : i);
+          run_steps(first, last);
+        }
+        return;
+      case graph::step_kind::while_loop:
+        for (std::int64_t i = 0;; ++i) {
+          start_trip(s, i);
+          run_steps(first, second);
+          if (!chosen(s)) return;
+          run_steps(second, last);
+        }
+      default:
+        if (chosen(s)) run_steps(first, second);
+        else run_steps(second, last);
+    }
+  }
+
+  void start_trip(const graph::step& s, std::int64_t trip) {
+    for (int w : windows_[static_cast<std::size_t>(s.sizes[graph::loop_number])]) {
+      const graph::buffer& window = program_.buffers[static_cast<std::size_t>(w)];
+      bases_[static_cast<std::size_t>(w)] = bases_[static_cast<std::size_t>(window.place)] + window.offset + trip * window.stride;
+    }
+    if (const std::int64_t b = s.sizes[graph::trip_buffer]; b >= 0)
+      store(block_of(static_cast<int>(b), 0), static_cast<std::int32_t>(trip));
+  }
+
+  bool chosen(const graph::step& s) const {
+    bool choice = false;
+    std::memcpy(&choice, block_of(static_cast<int>(s.sizes[graph::choice_buffer]), 0), sizeof choice);
+    return choice;
+  }
+
   /// Elements up to which a step is not worth a second thread.
   static constexpr std::int64_t small = 16384;
   static constexpr std::int64_t fused_chunk = 16384;
@@ -117,10 +179,12 @@ class basic_executor {
       const graph::buffer& buffer = program_.buffers[b];
       for (std::int64_t d = 0; d < devices_; ++d) {
         const std::int64_t shard = shard_of_device(d, buffer.varying, mesh_);
+        const graph::buffer& whole =
+            program_.buffers[static_cast<std::size_t>(program_.whole_buffer(static_cast<int>(b)))];
         std::int64_t offset = 0;
-        if (buffer.where == graph::space::temporary)
-          offset = device_of_shard(shard, buffer.varying, mesh_) * stride_ + buffer.place;
-        else if (buffer.where != graph::space::constant) offset = shard * aligned(buffer.bytes);
+        if (whole.where == graph::space::temporary)
+          offset = device_of_shard(shard, buffer.varying, mesh_) * stride_ + whole.place;
+        else if (whole.where != graph::space::constant) offset = shard * aligned(whole.bytes);
         offsets_[b * static_cast<std::size_t>(devices_) + static_cast<std::size_t>(d)] = offset;
       }
     }
@@ -135,13 +199,25 @@ class basic_executor {
         case graph::space::constant: bases_[b] = constants_.data() + 8 * place; break;
         case graph::space::argument: bases_[b] = arguments[place]->bytes.data(); break;
         case graph::space::result: bases_[b] = results[place]->bytes.data(); break;
+        case graph::space::window: break;
       }
     }
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
+      if (program_.buffers[b].where == graph::space::window && program_.buffers[b].loop < 0) bases_[b] = still_base(b);
+  }
+
+  /// The base of a window that does not move, in a buffer or in another such window.
+  std::byte* still_base(std::size_t b) const {
+    const graph::buffer& buffer = program_.buffers[b];
+    if (buffer.where != graph::space::window) return bases_[b];
+    return still_base(static_cast<std::size_t>(buffer.place)) + buffer.offset;
   }
 
   /// The block of the buffer behind access `a` on a device.
   std::byte* block(int a, std::int64_t device) const {
-    const int b = program_.accesses[static_cast<std::size_t>(a)].buffer;
+    return block_of(program_.accesses[static_cast<std::size_t>(a)].buffer, device);
+  }
+  std::byte* block_of(int b, std::int64_t device) const {
     return bases_[static_cast<std::size_t>(b)] +
            offsets_[static_cast<std::size_t>(b) * static_cast<std::size_t>(devices_) +
                     static_cast<std::size_t>(device)];
@@ -163,16 +239,19 @@ class basic_executor {
     kernels::parallel_for(shards, parallel, [&](std::int64_t i) { f(device(s, i)); });
   }
 
+  /// Where a device starts to read or write, in elements, behind the start of its block.
+  std::int64_t first_element(const graph::access& a, std::int64_t device) const {
+    return a.offset + (a.slice_axes == 0 ? 0 : block_index(device, a.slice_axes, mesh_) * a.slice_stride);
+  }
+
   void prepare_call(const graph::step& s, std::int64_t device, kernels::fused_call& call) const {
     call.rank = s.rank;
     call.extents = s.sizes;
     for (int i = 0; i < s.sources + s.results; ++i) {
       const graph::access& a = program_.accesses[static_cast<std::size_t>(s.first + i)];
       call.strides[i] = a.strides;
-      call.base[i] = 0;
-      if (a.buffer < 0) continue;
-      const std::int64_t skipped = a.slice_axes == 0 ? 0 : block_index(device, a.slice_axes, mesh_) * a.slice_stride;
-      call.data[i] = block(s.first + i, device) + skipped * info(type_of(s.first + i)).size;
+      call.base[i] = first_element(a, device);
+      if (a.buffer >= 0) call.data[i] = block(s.first + i, device) + call.base[i] * info(type_of(s.first + i)).size;
     }
   }
 
@@ -306,14 +385,115 @@ class basic_executor {
     for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) { rows_kernel<Kind, T>(s, d, size > small); });
   }
 
+  /// The block of an update's result, with the elements of its base.
+  template <class T>
+  T* based_result(const graph::step& s, std::int64_t d) const {
+    const int result = s.first + s.sources;
+    std::byte* to = block(result, d);
+    const std::byte* base = block(s.first, d);
+    const auto& buffer =
+        program_.buffers[static_cast<std::size_t>(program_.accesses[static_cast<std::size_t>(result)].buffer)];
+    if (to != base) std::memcpy(to, base, static_cast<std::size_t>(buffer.bytes));
+    return reinterpret_cast<T*>(to);
+  }
+
+  template <class T>
+  void run_update_slice(const graph::step& s) {
+    const int piece = s.first + s.sources - 1;
+    const graph::access& from = program_.accesses[static_cast<std::size_t>(piece)];
+    const graph::access& to = program_.accesses[static_cast<std::size_t>(piece + 1)];
+    kernels::move_problem p{s.rank};
+    std::int64_t size = 1;
+    for (int d = 0; d < s.rank; ++d) {
+      size *= p.extents[d] = s.sizes[d];
+      p.from_strides[d] = from.strides[d];
+      p.to_strides[d] = to.strides[d];
+    }
+    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
+      T* target = s.sources > 1 ? based_result<T>(s, d) : reinterpret_cast<T*>(block(piece + 1, d));
+      kernels::move(reinterpret_cast<const T*>(block(piece, d)) + first_element(from, d), target + to.offset, p,
+                    size > small);
+    });
+  }
+
+  /// Where a dynamic part begins, in elements: a negative start counts from the end, the part stays inside.
+  std::int64_t dynamic_start(const graph::step& s, int a, std::int64_t d) const {
+    const std::byte* scalar = block(a, d);
+    const bool has_sign = type_of(a) == dtype::i32;
+    std::int64_t start = has_sign ? std::int64_t{*reinterpret_cast<const std::int32_t*>(scalar)}
+                                  : std::int64_t{*reinterpret_cast<const std::uint32_t*>(scalar)};
+    if (start < 0) start += s.sizes[1];
+    return std::clamp<std::int64_t>(start, 0, s.sizes[1] - s.sizes[2]) * s.sizes[3];
+  }
+
+  /// Rows of a part that lie one after another in the one array, at distances in the other.
+  static kernels::move_problem part_of(const graph::step& s, bool into_whole) {
+    const std::int64_t row = s.sizes[2] * s.sizes[3];
+    const std::int64_t whole = s.sizes[1] * s.sizes[3];
+    return {2, {s.sizes[0], row}, {into_whole ? row : whole, 1}, {into_whole ? whole : row, 1}};
+  }
+
+  template <class T>
+  void run_dynamic_slice(const graph::step& s) {
+    const std::int64_t size = s.sizes[0] * s.sizes[2] * s.sizes[3];
+    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
+      kernels::move(reinterpret_cast<const T*>(block(s.first, d)) + dynamic_start(s, s.first + 1, d),
+                    reinterpret_cast<T*>(block(s.first + 2, d)), part_of(s, false), size > small);
+    });
+  }
+
+  template <class T>
+  void run_dynamic_update_slice(const graph::step& s) {
+    const std::int64_t size = s.sizes[0] * s.sizes[2] * s.sizes[3];
+    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
+      kernels::move(reinterpret_cast<const T*>(block(s.first + 1, d)),
+                    based_result<T>(s, d) + dynamic_start(s, s.first + 2, d), part_of(s, true), size > small);
+    });
+  }
+
+  /// A gather's or scatter's sizes, and a device's indices.
+  kernels::gather_problem choice(const graph::step& s, std::int64_t d) const {
+    graph::node packed;
+    packed.attribute[0] = static_cast<std::uint64_t>(s.sizes[5]);
+    const sharding::indexing how = graph::indexing_of(packed);
+    kernels::gather_problem p{s.sizes[0], s.sizes[1], s.sizes[2], s.sizes[3], s.sizes[4], s.sizes[6]};
+    p.first = s.axes == 0 ? 0 : block_index(d, s.axes, mesh_) * p.n;
+    p.pointwise = how.pointwise, p.mode = how.mode, p.kind = how.kind;
+    p.indices = block(s.first + 1, d);
+    p.has_sign = type_of(s.first + 1) == dtype::i32;
+    return p;
+  }
+
+  template <class T>
+  void run_gather(const graph::step& s) {
+    const std::int64_t size = choice(s, 0).chosen_size();
+    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
+      kernels::gather(choice(s, d), reinterpret_cast<const T*>(block(s.first, d)),
+                      reinterpret_cast<T*>(block(s.first + 2, d)), size > small);
+    });
+  }
+
+  template <class T>
+  void run_scatter(const graph::step& s) {
+    const std::int64_t size = choice(s, 0).chosen_size();
+    for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
+      kernels::scatter(choice(s, d), based_result<T>(s, d), reinterpret_cast<const T*>(block(s.first + 2, d)),
+                       size > small);
+    });
+  }
+
   template <class T>
   void run_check(const graph::step& s) {
     for_each_shard(s, false, [&](std::int64_t d) {
       const auto* labels = reinterpret_cast<const T*>(block(s.first, d));
+      const bool from_end = s.sizes[0] < 0;
+      const std::int64_t bound = from_end ? -s.sizes[0] : s.sizes[0];
+      const std::int64_t lowest = from_end && std::is_signed_v<T> ? -bound : 0;
       for (std::int64_t j = 0; j < s.sizes[1]; ++j)
-        if (static_cast<std::int64_t>(labels[j]) < 0 || static_cast<std::int64_t>(labels[j]) >= s.sizes[0])
-          throw index_error("label " + std::to_string(labels[j]) + " at position " + position(s, d, j) +
-                            " is outside [0, " + std::to_string(s.sizes[0]) + ")");
+        if (static_cast<std::int64_t>(labels[j]) < lowest || static_cast<std::int64_t>(labels[j]) >= bound)
+          throw index_error((from_end ? "index " : "softmax_cross_entropy: label ") + std::to_string(labels[j]) +
+                            " at position " + position(s, d, j) + " is outside [" + std::to_string(lowest) + ", " +
+                            std::to_string(bound) + ")");
     });
   }
 
@@ -378,6 +558,7 @@ class basic_executor {
   memory constants_;
   std::vector<std::int64_t> offsets_;
   std::vector<std::byte*> bases_;
+  std::vector<std::vector<int>> windows_;  ///< by loop
   std::vector<kernels::fused_call> calls_;
   std::vector<std::int64_t> kernel_runs_;
   std::int64_t runs_of_step_ = 0;  ///< of the step that is running

@@ -12,10 +12,15 @@
 
 #include <cstdint>
 
-#define TESSERA_NUMBER_STEPS(T)                                      \
-  TESSERA_INSTANCE void executor::run_dot<T>(const graph::step&);    \
-  TESSERA_INSTANCE void executor::run_reduce<T>(const graph::step&); \
-  TESSERA_INSTANCE void executor::run_collective<T>(const graph::step&);
+#define TESSERA_NUMBER_STEPS(T)                                                    \
+  TESSERA_INSTANCE void executor::run_dot<T>(const graph::step&);                  \
+  TESSERA_INSTANCE void executor::run_reduce<T>(const graph::step&);               \
+  TESSERA_INSTANCE void executor::run_collective<T>(const graph::step&);           \
+  TESSERA_INSTANCE void executor::run_update_slice<T>(const graph::step&);         \
+  TESSERA_INSTANCE void executor::run_dynamic_slice<T>(const graph::step&);        \
+  TESSERA_INSTANCE void executor::run_dynamic_update_slice<T>(const graph::step&); \
+  TESSERA_INSTANCE void executor::run_gather<T>(const graph::step&);               \
+  TESSERA_INSTANCE void executor::run_scatter<T>(const graph::step&);
 
 #define TESSERA_ROW_STEP(kind, T) \
   TESSERA_INSTANCE void executor::run_rows<graph::step_kind::kind, T>(const graph::step&);
@@ -34,6 +39,18 @@ TESSERA_FLOAT_STEPS(float)
 TESSERA_FLOAT_STEPS(double)
 TESSERA_NUMBER_STEPS(std::int32_t)
 TESSERA_NUMBER_STEPS(std::uint32_t)
+TESSERA_INSTANCE void executor::run_reduce<bool>(const graph::step&);
+TESSERA_INSTANCE void executor::run_collective<bool>(const graph::step&);
+TESSERA_INSTANCE void executor::run_update_slice<bool>(const graph::step&);
+TESSERA_INSTANCE void executor::run_update_slice<std::uint8_t>(const graph::step&);
+TESSERA_INSTANCE void executor::run_dynamic_slice<bool>(const graph::step&);
+TESSERA_INSTANCE void executor::run_dynamic_slice<std::uint8_t>(const graph::step&);
+TESSERA_INSTANCE void executor::run_dynamic_update_slice<bool>(const graph::step&);
+TESSERA_INSTANCE void executor::run_dynamic_update_slice<std::uint8_t>(const graph::step&);
+TESSERA_INSTANCE void executor::run_gather<bool>(const graph::step&);
+TESSERA_INSTANCE void executor::run_gather<std::uint8_t>(const graph::step&);
+TESSERA_INSTANCE void executor::run_scatter<bool>(const graph::step&);
+TESSERA_INSTANCE void executor::run_scatter<std::uint8_t>(const graph::step&);
 TESSERA_INSTANCE void executor::run_check<std::int32_t>(const graph::step&);
 TESSERA_INSTANCE void executor::run_check<std::uint32_t>(const graph::step&);
 

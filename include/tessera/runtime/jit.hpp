@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/analysis/lowered.hpp>
+#include <tessera/graph/paths.hpp>
 #include <tessera/kernels/fused.hpp>
 #include <tessera/runtime/program_runs.hpp>
 #include <tessera/runtime/step_functions.hpp>
@@ -10,7 +11,7 @@
 
 #include <array>
 #include <span>
-#include <string_view>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -78,30 +79,38 @@ program_runs& runs_of() {
   return runs;
 }
 
-/// Lists the memory of arguments in the order of the trace.
+/// The path of the first variable of an object that holds no array: `layers[2].kernel`.
+template <class Arg>
+std::string empty_variable(const void* object) {
+  std::string found;
+  visit_paths(*static_cast<const Arg*>(object), [&](const member_path& path, const auto& v) {
+    if (found.empty() && !v.data) found = path.view();
+  });
+  return found;
+}
+
+/// Lists the arguments of a step, and the memory of their arrays in the order of the trace.
 struct argument_list {
   argument* next;
+  step_argument* object;
 
-  void add(const storage_ptr& data, storage_ptr* own, std::string_view what) {
-    next->data = &data;
-    next->own = own;
-    next->what = what;
-    ++next;
-  }
-  void variable(storage_ptr& data) { add(data, &data, "a variable"); }
-  void variable(const storage_ptr& data) { add(data, nullptr, "a variable"); }
+  void variable(storage_ptr& data) { *next++ = {.data = &data, .own = &data}; }
+  void variable(const storage_ptr& data) { *next++ = {.data = &data}; }
 
   template <class Arg>
   void collect(Arg& arg) {
+    const argument* first = next;
     if constexpr (Tensor<Arg>) {
-      add(arg.data(), nullptr, type_text<std::remove_const_t<Arg>>());
+      *next++ = {.data = &arg.data()};
+      *object = {.type = type_text<std::remove_const_t<Arg>>()};
     } else if constexpr (Number<Arg>) {
-      next->number = &arg;
-      next->type = dtype_of<std::remove_const_t<Arg>>;
-      ++next;
+      *next++ = {.number = &arg, .type = dtype_of<std::remove_const_t<Arg>>};
     } else {
       visit_variables(arg, [this](auto& v) { variable(v.data); });
+      *object = {.object = &arg, .bytes = sizeof(Arg), .empty_variable = &empty_variable<std::remove_const_t<Arg>>};
     }
+    object->count = static_cast<std::size_t>(next - first);
+    ++object;
   }
 };
 
@@ -144,8 +153,8 @@ struct refused_tensor {
   double item() const { return 0; }
   std::vector<double> to_vector() const { return {}; }
 };
-template <class Mesh>
-struct runtime_form<poison, Mesh> {
+template <Poison Refused, class Mesh>
+struct runtime_form<Refused, Mesh> {
   static constexpr std::size_t count = 1;
   static refused_tensor make(storage_ptr*&) { return {}; }
 };
@@ -168,15 +177,16 @@ auto refused_call() {
 template <class Program, class... Args>
 auto call(Args&... args) {
   std::array<argument, Program::argument_count()> arguments;
-  argument_list list{arguments.data()};
+  std::array<step_argument, sizeof...(Args)> objects;
+  argument_list list{arguments.data(), objects.data()};
   (list.collect(args), ...);
   using result = std::remove_cvref_t<typename Program::traced::result_type>;
   if constexpr (std::is_void_v<result>) {
-    runs_of<Program>().run(arguments, {});
+    runs_of<Program>().run(arguments, objects, {});
   } else {
     using form = runtime_form<result, typename Program::mesh_type>;
     std::array<storage_ptr, form::count> results;
-    runs_of<Program>().run(arguments, results);
+    runs_of<Program>().run(arguments, objects, results);
     storage_ptr* next = results.data();
     return form::make(next);
   }
@@ -184,15 +194,35 @@ auto call(Args&... args) {
 
 }  // namespace runtime
 
+/// Converts from everything, less well than anything else does.
+struct any_argument {
+  template <class T>
+  any_argument(T&&) {}
+};
+
 /// `jit<train_step>(model, optimizer, x, y)`: runs the step compiled for these types. Tensors and numbers are only
 /// read; modules and optimizers are changed in place where the step assigns their variables. Returns what the step
-/// returns, a tensor for each traced array. After the first calls nothing is allocated. An empty argument raises
-/// value_error. Source: jax.jit with donated state.
+/// returns, a tensor for each traced array. After the first calls nothing is allocated. An empty argument, or one
+/// object passed twice of which the step writes a variable, raises value_error. Source: jax.jit with donated state.
 template <const auto& F, class... Args>
 auto jit(Args&&... args) {
+  if constexpr (transform::arguments_fit<std::remove_reference_t<Args>...>()) {
+    using mesh_type = transform::program_mesh<std::remove_reference_t<Args>...>;
+    [[maybe_unused]] constexpr std::type_identity<decltype(F(
+        std::declval<transform::argument_of_step<std::remove_reference_t<Args>, mesh_type>>()...))>
+        result{};
+  }
   using program = lowered<F, std::remove_reference_t<Args>...>;
-  if constexpr (program::traced::refused) return runtime::refused_call<program>();
+  if constexpr (program::refused) return runtime::refused_call<program>();
   else return runtime::call<program>(args...);
+}
+
+/// A step that is a local variable is refused: C++ has no references to it as template arguments.
+template <auto F>
+auto jit(any_argument, any_argument = 0, any_argument = 0, any_argument = 0, any_argument = 0, any_argument = 0,
+         any_argument = 0, any_argument = 0) {
+  diagnose(report<message::jit_local, no_details<decltype(F)>>);
+  return runtime::refused_tensor{};
 }
 
 }  // namespace tessera

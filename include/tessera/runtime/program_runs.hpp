@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #if defined(TESSERA_COMPILED)
@@ -18,9 +19,10 @@
 #include <tessera/graph/pack.hpp>
 #include <tessera/runtime/executor.hpp>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 #include <vector>
 #endif
@@ -42,14 +44,22 @@ struct compiled_program {
   step_function (*function)(graph::step_kind, dtype);
 };
 
-/// One argument of a call: the array of a tensor or variable, or a number. An array of one's own is replaced by a copy
-/// before a step writes it while someone else holds it too.
+/// One argument of a program: the array of a tensor or variable, or a number. An array of one's own is replaced by a
+/// copy before a step writes it while someone else holds it too.
 struct argument {
   const storage_ptr* data = nullptr;
   storage_ptr* own = nullptr;
   const void* number = nullptr;
-  dtype type = dtype::f32;      ///< of a number
-  std::string_view what = {};  ///< for messages
+  dtype type = dtype::f32;  ///< of a number
+};
+
+/// One argument of a step function: a tensor of this type, an object with `count` variables, or a number.
+struct step_argument {
+  std::string_view type = {};
+  const void* object = nullptr;
+  std::size_t bytes = 0;
+  std::string (*empty_variable)(const void* object) = nullptr;  ///< the path of the first one that holds no array
+  std::size_t count = 0;
 };
 
 /// Executors of one program. A run takes one that is not running and gives it back, so calls from several threads each
@@ -62,8 +72,9 @@ class program_runs {
   program_runs& operator=(const program_runs&) = delete;
 
   /// One run. `results` receive the memory of those results that take over no argument's. After the first runs nothing
-  /// is allocated. An argument without an array raises value_error.
-  void run(std::span<const argument> arguments, std::span<storage_ptr> results);
+  /// is allocated. An argument without an array raises value_error, and so does an object passed twice, or with a part
+  /// of it, of which the step writes a variable.
+  void run(std::span<const argument> arguments, std::span<const step_argument> objects, std::span<storage_ptr> results);
 
  private:
   struct pool;
@@ -110,6 +121,31 @@ struct program_slot {
     return kept[i].back();
   }
 
+  bool writes(std::size_t first, std::size_t count) const {
+    return std::find(written.begin() + static_cast<std::ptrdiff_t>(first),
+                     written.begin() + static_cast<std::ptrdiff_t>(first + count), 1) !=
+           written.begin() + static_cast<std::ptrdiff_t>(first + count);
+  }
+
+  /// One object, or an object and a part of it, may be passed twice to a step that only reads it.
+  void check_distinct(std::span<const step_argument> objects) const {
+    std::size_t first_of_i = 0;
+    for (std::size_t i = 0; i < objects.size(); first_of_i += objects[i++].count) {
+      const auto* begin = static_cast<const std::byte*>(objects[i].object);
+      std::size_t first_of_j = 0;
+      for (std::size_t j = 0; j < i; first_of_j += objects[j++].count) {
+        const auto* other = static_cast<const std::byte*>(objects[j].object);
+        if (begin == nullptr || other == nullptr || !std::less<>{}(begin, other + objects[j].bytes) ||
+            !std::less<>{}(other, begin + objects[i].bytes))
+          continue;
+        if (writes(first_of_i, objects[i].count) || writes(first_of_j, objects[j].count))
+          throw value_error("jit: arguments " + std::to_string(j + 1) + " and " + std::to_string(i + 1) +
+                            " of the step are one object, or one is part of the other, and the step writes it; pass it "
+                            "once");
+      }
+    }
+  }
+
   /// Storages that a step writes and someone else holds too are copied first, so that copies of a model keep their
   /// values.
   void separate(std::span<const argument> given) const {
@@ -119,7 +155,7 @@ struct program_slot {
     }
   }
 
-  void collect(std::span<const argument> given) {
+  void collect(std::span<const argument> given, std::span<const step_argument> objects) {
     for (std::size_t i = 0; i < given.size(); ++i) {
       const argument& a = given[i];
       if (a.number != nullptr) {
@@ -127,11 +163,20 @@ struct program_slot {
         copy_from_host(*numbers[i], a.number);
       }
       const storage_ptr& data = a.number != nullptr ? numbers[i] : *a.data;
-      if (!data)
-        throw value_error("jit: argument " + std::to_string(i) + " (" + std::string(a.what) +
-                          ") holds no array; initialise it first");
+      if (!data) report_empty_argument(i, objects);
       arguments[i] = data.get();
     }
+  }
+
+  /// `jit: argument 1 of the step, layers[2].kernel, holds no array`.
+  [[noreturn]] static void report_empty_argument(std::size_t i, std::span<const step_argument> objects) {
+    std::size_t place = 0;
+    while (i >= objects[place].count) i -= objects[place++].count;
+    const step_argument& object = objects[place];
+    throw value_error("jit: argument " + std::to_string(place + 1) + " of the step, " +
+                      (object.empty_variable == nullptr ? std::string(object.type)
+                                                        : object.empty_variable(object.object)) +
+                      ", holds no array; initialise it first");
   }
 };
 
@@ -167,11 +212,13 @@ struct program_runs::pool {
 TESSERA_COMPILED program_runs::program_runs(const compiled_program& program) : pool_(new pool{program}) {}
 TESSERA_COMPILED program_runs::~program_runs() { delete pool_; }
 
-TESSERA_COMPILED void program_runs::run(std::span<const argument> arguments, std::span<storage_ptr> results) {
+TESSERA_COMPILED void program_runs::run(std::span<const argument> arguments, std::span<const step_argument> objects,
+                                        std::span<storage_ptr> results) {
   pool::borrowed borrowed{*pool_};
   program_slot& slot = *borrowed.slot;
+  slot.check_distinct(objects);
   slot.separate(arguments);
-  slot.collect(arguments);
+  slot.collect(arguments, objects);
   const graph::program& p = slot.program.program();
   std::size_t next = 0;
   for (std::size_t i = 0; i < p.results.size(); ++i) {

@@ -45,6 +45,8 @@ class tensor {
   using shape_type = Shape;
   using spec_type = Spec;
   using mesh_type = Mesh;
+  using runtime_array = tensor;
+  static constexpr int rank = Shape::rank;
 
   tensor() = default;
   explicit tensor(runtime::storage_ptr data) : data_(std::move(data)) {}
@@ -117,11 +119,19 @@ void check_extents(const Host& host, std::string_view wanted) {
 /// dtype's C++ type, exactly as many as the shape has (and, if the array knows them, in the same extents); else
 /// shape_error. Source: jax.device_put.
 template <class Shape, class Spec, class Mesh, HostSpan Host>
+requires DtypeStorage<host_element<Host>>
 auto device_put(const Host& host) {
   using result = tensor<dtype_of<host_element<Host>>, Shape, Spec, Mesh>;
   const auto count = static_cast<std::int64_t>(host.size());
   if (count == Shape::size) check_extents<Shape>(host, type_text<result>());
   return result(runtime::put(result::type, Mesh::value, host.data(), count, type_text<result>()));
+}
+
+/// Elements of a type that is no dtype do not compile.
+template <class Shape, class Spec, class Mesh, HostSpan Host>
+requires(!DtypeStorage<host_element<Host>>) poison device_put(const Host&) {
+  diagnose(report<message::device_put_dtype, no_details<Host>>);
+  return {};
 }
 
 /// Without a shape it does not compile: extents are part of a tensor's type, and not of a host array's.

@@ -17,13 +17,14 @@ constexpr dim_set all_dims(int rank) { return (1U << rank) - 1; }
 struct dim_set_ruling {
   dim_set dims = 0;
   message failure = message::none;
+  int named = 0;  ///< the dimension that is wrong, as the user counts
 };
 constexpr dim_set_ruling named_dims(std::span<const int> named, int rank) {
   dim_set set = 0;
   for (int d : named) {
     const int place = d < 0 ? d + rank : d;
-    if (place < 0 || place >= rank) return {0, message::reduce_axis};
-    if (set & (1U << place)) return {0, message::reduce_axis_twice};
+    if (place < 0 || place >= rank) return {0, message::reduce_axis, d};
+    if (set & (1U << place)) return {0, message::reduce_axis_twice, d};
     set |= 1U << place;
   }
   return {set};

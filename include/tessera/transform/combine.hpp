@@ -129,6 +129,7 @@ constexpr graph::graph reorder(const graph::graph& g, const graph::list<int>& or
   graph::list<int> place(g.nodes.size(), -1);
   graph::graph result;
   result.mesh = g.mesh;
+  result.bodies = g.bodies;
   result.parameters.resize(g.parameters.size(), -1);
   for (int id : order) {
     graph::node n = g.at(id);
@@ -143,7 +144,9 @@ constexpr graph::graph reorder(const graph::graph& g, const graph::list<int>& or
 
 /// Combines all-reduces of one kind and dtype over the same axes wherever neither depends on the other. Members of a
 /// group carry its number (from 1) as their last attribute and stand side by side; a group is one collective.
-constexpr graph::graph combine_all_reduces(const graph::graph& g) {
+constexpr graph::graph combine_all_reduces(const graph::graph& whole) {
+  graph::graph g = whole;
+  for (graph::graph& body : g.bodies) body = combine_all_reduces(body);
   all_reduce_groups groups(g);
   for (int i = 0; i < g.size(); ++i)
     if (g.at(i).code == op::all_reduce) groups.place(i);

@@ -2,14 +2,14 @@
 // Which nodes run as one kernel: elementwise nodes over the same blocks, and all-reduces of one group.
 #pragma once
 
+#include <tessera/graph/control.hpp>
 #include <tessera/graph/graph.hpp>
+#include <tessera/transform/reading.hpp>
 
 #include <algorithm>
 #include <stdexcept>
 
 namespace tessera::transform {
-
-using graph::op;
 
 /// A set of nodes that become one step.
 struct unit {
@@ -51,8 +51,8 @@ inline constexpr int max_fused_nodes = 40;
 
 /// Whether the node is computed by the step of someone else, or needs no step.
 constexpr bool runs_nowhere(op code) {
-  return code == op::parameter || code == op::constant || code == op::iota || code == op::reshape ||
-         code == op::broadcast || code == op::transpose || code == op::local_slice;
+  return is(code, graph::op_kind::source) || code == op::reshape || is_way_of_reading(code) ||
+         is(code, graph::op_kind::list);
 }
 
 /// The node whose memory holds `id`: views are looked through.
@@ -65,8 +65,7 @@ constexpr int stored_node(const graph::graph& g, int id) {
 constexpr int awaited_node(const graph::graph& g, int id) {
   for (;;) {
     id = stored_node(g, id);
-    const op code = g.at(id).code;
-    if (code != op::broadcast && code != op::transpose && code != op::local_slice) return id;
+    if (!is_way_of_reading(g.at(id).code)) return id;
     id = g.at(id).operands[0];
   }
 }
@@ -96,10 +95,10 @@ constexpr bool fits_into(const graph::graph& g, const fusion& f, int id, int num
 /// The level that a unit needs to wait for what node `id` reads from other units than `number`.
 constexpr int level_needed(const graph::graph& g, const fusion& f, int id, int number) {
   int level = 0;
-  for (int k = 0; k < g.at(id).operand_count(); ++k) {
-    const int awaited = f.unit_number(awaited_node(g, g.at(id).operands[k]));
+  graph::for_each_read(g, id, [&](int operand) {
+    const int awaited = f.unit_number(awaited_node(g, operand));
     if (awaited >= 0 && awaited != number && f.at(awaited).level >= level) level = f.at(awaited).level + 1;
-  }
+  });
   return level;
 }
 
@@ -146,14 +145,14 @@ constexpr void join(const graph::graph& g, fusion& f, int id, int number, graph:
   unit& u = f.units[static_cast<std::size_t>(number)];
   u.level = level > u.level ? level : u.level;
   u.lanes = u.nodes == 1 ? lanes_of(g, id) : join_lanes(u.lanes, lanes_of(g, id));
-  for (int k = 0; k < n.operand_count(); ++k) {
-    const int awaited = awaited_node(g, n.operands[k]);
-    if (f.unit_number(n.operands[k]) != number) ++u.sources;
+  graph::for_each_read(g, id, [&](int operand) {
+    const int awaited = awaited_node(g, operand);
+    if (f.unit_number(operand) != number) ++f.units[static_cast<std::size_t>(number)].sources;
     if (const int other = f.unit_number(awaited); other >= 0 && other != number)
       f.units[static_cast<std::size_t>(other)].awaited = true;
     if (is(n.code, graph::op_kind::elementwise) && g.type(awaited).rank > 0)
       last_reader[static_cast<std::size_t>(awaited)] = number;
-  }
+  });
 }
 
 /// Assigns every node to a unit, in one pass. All-reduces of one group stand side by side (see combine_all_reduces).
@@ -169,6 +168,7 @@ constexpr fusion fuse(const graph::graph& g) {
     const bool grouped = n.code == op::all_reduce && n.attribute[3] != 0 && i > 0 &&
                          g.at(i - 1).code == op::all_reduce && g.at(i - 1).attribute[3] == n.attribute[3];
     if (grouped) number = f.unit_number(i - 1);
+    if (is(n.code, graph::op_kind::result)) number = f.unit_number(n.operands[0]);
     join(g, f, i, number >= 0 ? number : static_cast<int>(f.units.size()), last_reader);
   }
   return f;
@@ -183,10 +183,10 @@ constexpr graph::list<int> schedule(const graph::graph& g, const fusion& f) {
     for (int i = 0; i < g.size(); ++i) {
       const int user = f.unit_number(i);
       if (user < 0) continue;
-      for (int k = 0; k < g.at(i).operand_count(); ++k) {
-        const int awaited = f.unit_number(awaited_node(g, g.at(i).operands[k]));
+      graph::for_each_read(g, i, [&](int operand) {
+        const int awaited = f.unit_number(awaited_node(g, operand));
         if (awaited >= 0 && awaited != user) visit(static_cast<std::size_t>(awaited), user);
-      }
+      });
     }
   };
   for_each_dependency(

@@ -2,20 +2,16 @@
 // Reverse-mode differentiation: graph in, the same graph with the nodes of the gradients behind it.
 #pragma once
 
+#include <tessera/graph/control.hpp>
+#include <tessera/graph/manual.hpp>
 #include <tessera/graph/value.hpp>
+#include <tessera/transform/grad_layout.hpp>
 
 #include <numbers>
 #include <span>
+#include <utility>
 
 namespace tessera::transform {
-
-using graph::op;
-using graph::value;
-
-/// Cotangents of a node's operands, in order; an id of -1 says that no gradient flows.
-struct cotangents {
-  value of[3]{};
-};
 
 /// `ct` summed over what broadcasting repeated, with exactly the type of the operand it belongs to. A broadcast operand
 /// costs an all-reduce over the axes that cut the repeated dimensions, an uncut one zipped with a cut one an
@@ -54,7 +50,8 @@ constexpr value unary_cotangent(op code, value x, value y, value ct) {
     case op::erf: return ct * (2.0 * std::numbers::inv_sqrtpi * graph::unary(op::exp, -graph::unary(op::square, x)));
     case op::relu: return graph::select(graph::binary(op::gt, x, graph::number_like(x, 0)), ct, zero());
     case op::convert: return is_floating(x.type().type) ? graph::convert(ct, x.type().type) : value{};
-    case op::copy: return ct;
+    case op::copy:
+    case op::name: return ct;
     default: return {};
   }
 }
@@ -188,6 +185,21 @@ constexpr value extremum_reduction_cotangent(value x, value y, sharding::dim_set
   return spread(ct / ties, x.type(), dims) * attained;
 }
 
+/// To each element the product of the others: y / x where nothing is 0; where one element is, to that one alone. Where
+/// an element is exactly 0 the derivative of this one treats it as a constant.
+constexpr value product_cotangent(value x, value y, sharding::dim_set dims, value ct) {
+  const spec_value spec = graph::spec_of(y.type());
+  const bool kept = y.type().rank == x.type().rank;
+  const value one = graph::number_like(x, 1);
+  const value nothing = graph::number_like(x, 0);
+  const value zero = graph::binary(op::eq, x, nothing);
+  const value rest = graph::select(zero, one, x);
+  const value zeros = graph::reduce(op::reduce_sum, graph::convert(zero, x.type().type), dims, kept, &spec);
+  const value product = spread(graph::reduce(op::reduce_prod, rest, dims, kept, &spec), x.type(), dims);
+  const value others = spread(zeros, x.type(), dims) - graph::convert(zero, x.type().type);
+  return spread(ct, x.type(), dims) * graph::select(graph::binary(op::eq, others, nothing), product / rest, nothing);
+}
+
 /// ct of a broadcast summed back to `operand`.
 constexpr value broadcast_cotangent(value ct, const aval& operand, sharding::dim_list places) {
   sharding::dim_set repeated = 0;
@@ -221,6 +233,45 @@ constexpr cotangents log_softmax_grad_cotangents(value y, value u, value ct) {
   return {{-(ct * p * row_sum(u)), ct - row_sum(ct * p)}};
 }
 
+/// The type of a cotangent: that of its value, with reduced and unreduced swapped.
+constexpr aval dual(aval a) {
+  std::swap(a.unreduced, a.reduced);
+  return a;
+}
+
+/// Of the nodes of a shard_map. Casts and the collectives that take away or bring variation are each other's transpose,
+/// so a cotangent is summed over devices exactly where its value was one for all of them.
+constexpr value manual_cotangent(const graph::node& n, value x, value ct) {
+  const auto axes = static_cast<axis_list>(n.attribute[0]);
+  const auto d = static_cast<int>(n.attribute[1]);
+  const aval wanted = dual(x.type());
+  switch (n.code) {
+    case op::to_local: return graph::to_global(ct, wanted);
+    case op::to_global: return graph::to_local(ct, wanted);
+    case op::psum:
+      if (n.attribute[1] != 0) x.owner->report({message::pmax_gradient, -1, {}});
+      return graph::pcast(ct, wanted);
+    case op::pcast: {
+      const axis_set summed =
+          static_cast<axis_set>((ct.type().varying | ct.type().unreduced) & ~(wanted.varying | wanted.unreduced));
+      axis_list over = 0;
+      for (int i = 0; i < x.mesh().rank; ++i)
+        if (summed & bit_of(i)) over = axis_append(over, i);
+      return graph::pcast(over == 0 ? ct : graph::psum(ct, over), wanted);
+    }
+    case op::gather_blocks:
+      return sharding::state_along(ct.type(), axis_at(axes, 0)) == manual_state::invarying
+                 ? graph::take_block(ct, axes, d)
+                 : graph::scatter_blocks(ct, axes, d);
+    case op::take_block: return graph::gather_blocks(ct, axes, d, manual_state::invarying);
+    case op::scatter_blocks: return graph::gather_blocks(ct, axes, d, sharding::state_along(wanted, axis_at(axes, 0)));
+    case op::exchange_blocks: return graph::exchange_blocks(ct, axes, static_cast<int>(n.attribute[2]), d);
+    case op::permute_blocks:
+      return graph::permute_blocks(ct, axes, graph::permutation{{n.attribute[2], n.attribute[3]}}.inverse());
+    default: return {};
+  }
+}
+
 /// Cotangents of the operands of node `id`, given that of its result.
 constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
   const graph::node n = g.at(id);
@@ -236,9 +287,14 @@ constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
       return {{unary_cotangent(n.code, operand(0), y, ct)}};
     case graph::op_kind::contraction: return dot_cotangents(operand(0), operand(1), dot_dims_of(n), ct);
     case graph::op_kind::reduction:
+      if (n.code == op::reduce_prod)
+        return {{product_cotangent(operand(0), y, static_cast<sharding::dim_set>(n.attribute[0]), ct)}};
       if (n.code != op::reduce_sum)
         return {{extremum_reduction_cotangent(operand(0), y, static_cast<sharding::dim_set>(n.attribute[0]), ct)}};
       return {{spread(ct, operand(0).type(), static_cast<sharding::dim_set>(n.attribute[0]))}};
+    case graph::op_kind::manual:
+      if (n.operand_count() == 0) return {};
+      return {{manual_cotangent(n, operand(0), ct)}};
     default: break;
   }
   switch (n.code) {
@@ -250,7 +306,7 @@ constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
     case op::log_softmax: return {{graph::write(&g, op::log_softmax_grad, n.type, {id, ct.id})}};
     case op::softmax_grad: return softmax_grad_cotangents(operand(0), operand(1), ct);
     case op::log_softmax_grad: return log_softmax_grad_cotangents(operand(0), operand(1), ct);
-    default: return {};
+    default: return layout_cotangents(g, id, ct);
   }
 }
 
@@ -268,32 +324,120 @@ constexpr graph::list<char> depends_on(const graph::graph& g, int last, std::spa
   return depends;
 }
 
-/// Adds the gradients of the scalar `loss` with respect to the nodes `wrt` and returns their ids, each of exactly the
-/// type of its node. A node that the loss does not depend on has a gradient of zeros.
-constexpr graph::list<int> gradients(graph::graph& g, int loss, std::span<const int> wrt) {
-  const graph::list<char> depends = depends_on(g, loss, wrt);
-  graph::list<int> ct(static_cast<std::size_t>(loss + 1), -1);
-  ct[static_cast<std::size_t>(loss)] = graph::constant(&g, g.type(loss).type, 1.0).id;
-  for (int i = loss; i >= 0; --i) {
-    if (ct[static_cast<std::size_t>(i)] < 0 || !depends[static_cast<std::size_t>(i)]) continue;
-    const graph::node n = g.at(i);
-    bool needed = false;
-    for (int k = 0; k < n.operand_count(); ++k) needed |= depends[static_cast<std::size_t>(n.operands[k])] != 0;
-    if (!needed) continue;
-    const cotangents back = node_cotangents(g, i, {&g, ct[static_cast<std::size_t>(i)]});
-    for (int k = 0; k < n.operand_count(); ++k) {
-      const auto to = static_cast<std::size_t>(n.operands[k]);
-      if (back.of[k].id < 0 || !depends[to]) continue;
-      const value share = unbroadcast(back.of[k], g.type(n.operands[k]));
-      ct[to] = ct[to] < 0 ? share.id : (value{&g, ct[to]} + share).id;
+/// A node and the cotangent that comes in for it.
+struct seed {
+  int node = -1;
+  int cotangent = -1;
+};
+
+/// The policies of the checkpointed regions around a value, outermost first.
+using policies = std::span<const graph::policy_function>;
+
+/// What the gradient of a control node says of one of its arguments: a share of its cotangent or, if `total`, all of it,
+/// with what there was before.
+struct argument_cotangent {
+  int id = -1;
+  bool total = false;
+};
+
+/// A control node in a reverse pass: cotangents of its results (by number, -1 for none) and those that its arguments have
+/// by now, and which arguments matter.
+struct control_cotangents_in {
+  graph::list<int> of_results{};
+  graph::list<int> so_far{};
+  graph::list<char> wanted{};
+};
+
+/// Cotangents of the arguments of control node `id`; see grad_control.hpp.
+constexpr graph::list<argument_cotangent> control_cotangents(graph::graph& g, int id, const control_cotangents_in& in,
+                                                             policies around);
+
+/// The reverse pass over the nodes up to `last`: the cotangent of each, or -1.
+struct reverse_pass {
+  graph::graph& g;
+  policies around;
+  graph::list<char> depends;
+  graph::list<int> ct;
+
+  constexpr reverse_pass(graph::graph& graph_in, int last, std::span<const int> wrt, policies policies_around)
+      : g(graph_in),
+        around(policies_around),
+        depends(depends_on(graph_in, last, wrt)),
+        ct(static_cast<std::size_t>(last + 1), -1) {}
+
+  constexpr bool matters(int id) const { return depends[static_cast<std::size_t>(id)] != 0; }
+
+  /// Adds `share` to the cotangent of node `id`, with exactly its type.
+  constexpr void add(int id, value share) {
+    int& sum = ct[static_cast<std::size_t>(id)];
+    const value fitting = unbroadcast(share, g.type(id));
+    sum = sum < 0 ? fitting.id : (value{&g, sum} + fitting).id;
+  }
+
+  constexpr void visit_control(int id) {
+    control_cotangents_in in;
+    for (int i = id + 1; i < static_cast<int>(ct.size()); ++i) {
+      if (g.at(i).code != op::result || g.at(i).operands[0] != id || ct[static_cast<std::size_t>(i)] < 0) continue;
+      const auto number = static_cast<std::size_t>(g.at(i).attribute[0]);
+      if (number >= in.of_results.size()) in.of_results.resize(number + 1, -1);
+      in.of_results[number] = ct[static_cast<std::size_t>(i)];
+    }
+    if (in.of_results.empty()) return;
+    const graph::list<int> arguments = graph::arguments_of(g, id);
+    for (int argument : arguments) {
+      in.wanted.push_back(matters(argument) ? 1 : 0);
+      in.so_far.push_back(ct[static_cast<std::size_t>(argument)]);
+    }
+    const graph::list<argument_cotangent> back = control_cotangents(g, id, in, around);
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (!in.wanted[i] || back[i].id < 0) continue;
+      if (back[i].total) ct[static_cast<std::size_t>(arguments[i])] = back[i].id;
+      else add(arguments[i], {&g, back[i].id});
     }
   }
+
+  constexpr void visit(int id) {
+    const graph::node n = g.at(id);
+    bool needed = false;
+    for (int k = 0; k < n.operand_count(); ++k) needed |= matters(n.operands[k]);
+    if (!needed || is(n.code, graph::op_kind::result)) return;
+    const cotangents back = node_cotangents(g, id, {&g, ct[static_cast<std::size_t>(id)]});
+    for (int k = 0; k < n.operand_count(); ++k)
+      if (back.of[k].id >= 0 && matters(n.operands[k])) add(n.operands[k], back.of[k]);
+  }
+
+  constexpr void run() {
+    for (int i = static_cast<int>(ct.size()) - 1; i >= 0; --i) {
+      if (!matters(i)) continue;
+      if (g.at(i).code == op::control) visit_control(i);
+      else if (ct[static_cast<std::size_t>(i)] >= 0) visit(i);
+    }
+  }
+};
+
+/// Adds the cotangents of the nodes `wrt` that the seeds lead to and returns their ids, each of exactly the type of its
+/// node. A node that no seed depends on has a cotangent of zeros.
+constexpr graph::list<int> gradients(graph::graph& g, std::span<const seed> seeds, std::span<const int> wrt,
+                                     policies around = {}) {
+  int last = -1;
+  for (const seed& s : seeds) last = s.node > last ? s.node : last;
+  reverse_pass pass(g, last, wrt, around);
+  for (const seed& s : seeds) pass.add(s.node, {&g, s.cotangent});
+  pass.run();
   graph::list<int> result;
   for (int w : wrt) {
-    const bool reached = w <= loss && ct[static_cast<std::size_t>(w)] >= 0;
-    result.push_back(reached ? ct[static_cast<std::size_t>(w)] : graph::full(&g, g.type(w), 0.0).id);
+    const bool reached = w <= last && pass.ct[static_cast<std::size_t>(w)] >= 0;
+    result.push_back(reached ? pass.ct[static_cast<std::size_t>(w)] : graph::full(&g, g.type(w), 0.0).id);
   }
   return result;
 }
 
+/// The gradients of the scalar `loss`.
+constexpr graph::list<int> gradients(graph::graph& g, int loss, std::span<const int> wrt) {
+  const seed one{loss, graph::full(&g, g.type(loss), 1.0).id};
+  return gradients(g, std::span(&one, 1), wrt);
+}
+
 }  // namespace tessera::transform
+
+#include <tessera/transform/grad_control.hpp>  // defines control_cotangents, which needs all of this

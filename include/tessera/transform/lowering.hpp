@@ -2,26 +2,36 @@
 // From units of nodes to steps over buffers: instruction lists, kernel sizes, how each array is read.
 #pragma once
 
+#include <tessera/graph/gather.hpp>
 #include <tessera/graph/program.hpp>
 #include <tessera/transform/fuse.hpp>
 #include <tessera/transform/materialise.hpp>
 #include <tessera/transform/partition.hpp>
+#include <tessera/transform/reading.hpp>
 
 #include <algorithm>
 
 namespace tessera::transform {
 
-/// The state of lowering: the program so far, and for each node its buffer.
+struct lowering;
+
+/// Appends the steps of a control node and of its bodies; see control.hpp.
+constexpr void lower_control(lowering& pass, const graph::list<int>& members);
+
+/// The state of lowering a graph or a body: the program so far, and for each node its buffer.
 struct lowering {
   const graph::graph& g;
   const fusion& f;
-  graph::program out{};
+  graph::program& out;
   graph::list<int> buffer_of{};     ///< by node
   graph::list<int> needed_later{};  ///< by node: read outside its unit, or a result
+  graph::list<int> uses{};          ///< by node: reads by nodes that run, and results
 
-  constexpr lowering(const graph::graph& graph_in, const fusion& fusion_in) : g(graph_in), f(fusion_in) {
+  constexpr lowering(const graph::graph& graph_in, const fusion& fusion_in, graph::program& program_out)
+      : g(graph_in), f(fusion_in), out(program_out) {
     buffer_of.resize(g.nodes.size(), -1);
     needed_later.resize(g.nodes.size(), 0);
+    uses.resize(g.nodes.size(), 0);
   }
 
   constexpr int add_buffer(graph::space where, std::int64_t place, const aval& type) {
@@ -46,62 +56,29 @@ struct lowering {
     for (int i = 0; i < g.size(); ++i) {
       const int here = f.unit_of[static_cast<std::size_t>(i)];
       if (here < 0) continue;
-      for (int k = 0; k < g.at(i).operand_count(); ++k) {
-        const int read = awaited_node(g, g.at(i).operands[k]);
+      graph::for_each_read(g, i, [&](int operand) {
+        const int read = awaited_node(g, operand);
+        ++uses[static_cast<std::size_t>(read)];
         if (f.unit_of[static_cast<std::size_t>(read)] != here) needed_later[static_cast<std::size_t>(read)] = 1;
-      }
+      });
     }
-    for (const graph::output& o : g.outputs) needed_later[static_cast<std::size_t>(o.node)] = 1;
-  }
-
-  /// Row-major strides in elements.
-  static constexpr void row_major(const aval& type, std::int64_t (&strides)[max_rank]) {
-    std::int64_t stride = 1;
-    for (int d = type.rank - 1; d >= 0; --d) {
-      strides[d] = stride;
-      stride *= type.dims[d].extent;
+    for (const graph::output& o : g.outputs) {
+      needed_later[static_cast<std::size_t>(o.node)] = 1;
+      ++uses[static_cast<std::size_t>(stored_node(g, o.node))];
     }
   }
 
-  /// How node `id` is read by a kernel over `domain`: through broadcasts, transposes and slices down to memory.
+  /// How node `id` is read by a kernel over `domain`: through ways of reading down to memory, or to positions.
   constexpr graph::access access_of(int id, const aval& domain) {
-    int place[max_rank];
-    for (int d = 0; d < domain.rank; ++d)
-      place[d] = g.type(id).rank > 0 && g.type(id).dims[d].extent == domain.dims[d].extent ? d : -1;
-    graph::access a;
-    for (;; id = g.at(id).operands[0]) {
-      const graph::node& n = g.at(id);
-      if (n.code == op::broadcast) {
-        const aval& from = g.type(n.operands[0]);
-        for (int d = 0; d < domain.rank; ++d) {
-          int found = -1;
-          for (int j = 0; j < from.rank; ++j)
-            if (sharding::dim_at(n.attribute[0], j) == place[d] && from.dims[j].extent == n.type.dims[place[d]].extent)
-              found = j;
-          place[d] = place[d] < 0 ? -1 : found;
-        }
-      } else if (n.code == op::transpose) {
-        for (int d = 0; d < domain.rank; ++d)
-          if (place[d] >= 0) place[d] = sharding::dim_at(n.attribute[0], place[d]);
-      } else if (n.code == op::local_slice) {
-        std::int64_t whole[max_rank]{};
-        row_major(g.type(n.operands[0]), whole);
-        const auto d = static_cast<int>(n.attribute[1]);
-        a.slice_axes = static_cast<axis_list>(n.attribute[0]);
-        a.slice_stride = whole[d] * n.type.dims[d].extent;
-      } else {
-        break;
-      }
-    }
+    reading how(g.type(id), domain);
+    id = read_through(g, id, how);
     std::int64_t strides[max_rank]{};
-    row_major(g.type(id), strides);
-    const bool counts = g.at(id).code == op::iota;
-    for (int d = 0; d < domain.rank; ++d) {
-      if (place[d] < 0) continue;
-      a.strides[d] = counts ? (place[d] == static_cast<int>(g.at(id).attribute[0]) ? 1 : 0) : strides[place[d]];
+    if (g.at(id).code == op::iota) {
+      strides[g.at(id).attribute[0]] = 1;
+      return how.over(strides, -1);
     }
-    a.buffer = counts ? -1 : buffer(id);
-    return a;
+    row_major(g.type(id), strides);
+    return how.over(strides, buffer(id));
   }
 
   /// Drops dimensions of extent 1 and joins neighbours that every access walks through as one.
@@ -210,11 +187,46 @@ struct lowering {
     return static_cast<int>(out.codes.size()) - 1;
   }
 
-  /// Appends a step and counts the bytes it moves on a device.
+  /// Appends a step and counts the bytes it moves on a device: all of each array, or as much as its steps reach.
   constexpr void add_step(graph::step& s) {
+    std::int64_t reached = 1;
+    for (int d = 0; d < s.rank; ++d) reached *= s.sizes[d];
     for (int i = 0; i < s.sources + s.results; ++i)
-      if (const int b = out.accesses[static_cast<std::size_t>(s.first + i)].buffer; b >= 0)
-        s.bytes += out.buffers[static_cast<std::size_t>(b)].bytes;
+      if (const int b = out.accesses[static_cast<std::size_t>(s.first + i)].buffer; b >= 0) {
+        const graph::buffer& array = out.buffers[static_cast<std::size_t>(b)];
+        const bool fused = s.kind == graph::step_kind::fused;
+        s.bytes += fused ? std::min(array.bytes, reached * info(array.type).size) : array.bytes;
+      }
+    out.steps.push_back(s);
+  }
+
+  /// The piece goes to its place in the result. The base comes first among the sources, if it has elements to keep; where
+  /// it lies elsewhere than the result it is copied, see count_copied_bases.
+  constexpr void update_slice_step(int id) {
+    graph::step s;
+    s.kind = graph::step_kind::update_slice;
+    const graph::node& n = g.at(id);
+    const aval& piece = g.type(n.operands[1]);
+    s.varying = n.type.varying;
+    s.first = static_cast<int>(out.accesses.size());
+    s.results = 1;
+    s.sources = 1;
+    if (g.at(n.operands[0]).code != op::empty) {
+      out.accesses.push_back({buffer(n.operands[0])});
+      ++s.sources;
+    }
+    out.accesses.push_back(access_of(n.operands[1], piece));
+    std::int64_t strides[max_rank]{};
+    row_major(n.type, strides);
+    const sharding::slices taken = graph::slices_of(n, piece);
+    graph::access to{buffer(id)};
+    for (int d = 0; d < piece.rank; ++d) {
+      to.strides[d] = strides[d] * taken.of[d].stride;
+      to.offset += strides[d] * taken.of[d].start;
+    }
+    out.accesses.push_back(to);
+    s.rank = collapse(piece, s.sizes, static_cast<std::size_t>(s.first));
+    s.bytes = 2 * piece.bytes();
     out.steps.push_back(s);
   }
 
@@ -284,6 +296,40 @@ struct lowering {
     add_step(s);
   }
 
+  constexpr const aval& n_type(int id, int k) const { return g.type(g.at(id).operands[k]); }
+
+  constexpr void dynamic_step(int id, graph::step_kind kind, const aval& whole, const aval& part) {
+    graph::step s = plain_step(kind, id);
+    const auto d = static_cast<int>(g.at(id).attribute[0]);
+    std::int64_t sizes[max_rank]{};
+    around(whole, d, d, sizes, 0);
+    s.sizes[0] = sizes[0], s.sizes[1] = sizes[1], s.sizes[2] = part.dims[d].extent, s.sizes[3] = sizes[2];
+    s.bytes = 2 * part.bytes();
+    out.steps.push_back(s);
+  }
+
+  constexpr void gather_step(int id, graph::step_kind kind) {
+    graph::step s = plain_step(kind, id);
+    const graph::node& n = g.at(id);
+    const sharding::indexing how = graph::indexing_of(n);
+    const aval& array = g.type(n.operands[0]);
+    const aval& indices = g.type(n.operands[1]);
+    const int batch = how.pointwise ? how.axis : how.batch;
+    s.sizes[0] = s.sizes[1] = s.sizes[3] = s.sizes[4] = 1;
+    for (int d = 0; d < array.rank; ++d)
+      if (d != how.axis) s.sizes[d < batch ? 0 : d < how.axis ? 1 : 4] *= array.dims[d].extent;
+    s.sizes[2] = array.dims[how.axis].extent;
+    for (int d = batch; d < (how.pointwise ? batch + 1 : indices.rank); ++d) s.sizes[3] *= indices.dims[d].extent;
+    s.sizes[5] = static_cast<std::int64_t>(n.attribute[0]);
+    s.sizes[6] = static_cast<std::int64_t>(n.attribute[2]);
+    s.axes = static_cast<axis_list>(n.attribute[1]);
+    const bool gathers = kind == graph::step_kind::gather;
+    const aval& chosen = gathers ? n.type : g.type(n.operands[2]);
+    s.bytes = indices.bytes() + (gathers ? 2 : 3) * chosen.bytes();
+    if (!gathers && how.kind != sharding::scatter_kind::set) s.flops = chosen.size();
+    out.steps.push_back(s);
+  }
+
   constexpr void check_step(int id) {
     graph::step s;
     s.kind = graph::step_kind::check_range;
@@ -331,27 +377,67 @@ struct lowering {
     out.steps.push_back(s);
   }
 
+  constexpr void all_to_all_step(int id) {
+    graph::step s = plain_step(graph::step_kind::all_to_all, id);
+    const graph::node& n = g.at(id);
+    const aval& type = g.type(n.operands[0]);
+    s.axes = static_cast<axis_list>(n.attribute[0]);
+    const auto split = static_cast<int>(n.attribute[1]);
+    const auto joined = static_cast<int>(n.attribute[2]);
+    const int first = std::min(split, joined);
+    const int second = std::max(split, joined);
+    for (int i = 0; i < 5; ++i) s.sizes[i] = 1;
+    for (int d = 0; d < type.rank; ++d)
+      s.sizes[d < first ? 0 : d == first ? 1 : d < second ? 2 : d == second ? 3 : 4] *= type.dims[d].extent;
+    if (split == joined) {
+      const std::int64_t pieces = devices_along(s.axes, g.mesh);
+      s.sizes[4] *= s.sizes[1] / pieces;
+      s.sizes[1] = pieces;
+    }
+    s.sizes[5] = split <= joined;
+    s.bytes = type.bytes();
+    out.steps.push_back(s);
+  }
+
+  constexpr void permute_step(int id) {
+    graph::step s = plain_step(graph::step_kind::collective_permute, id);
+    s.axes = static_cast<axis_list>(g.at(id).attribute[0]);
+    for (int i = 0; i < 3; ++i) s.sizes[i] = static_cast<std::int64_t>(g.at(id).attribute[1 + i]);
+    s.bytes = g.type(id).bytes();
+    out.steps.push_back(s);
+  }
+
   constexpr void unit_step(int number, const graph::list<int>& members) {
     const int id = members[0];
     switch (g.at(id).code) {
       case op::dot: return dot_step(id);
       case op::reduce_sum:
       case op::reduce_max:
-      case op::reduce_min: return reduce_step(id);
+      case op::reduce_min:
+      case op::reduce_prod: return reduce_step(id);
       case op::softmax: return rows_step(id, graph::step_kind::softmax, 4);
       case op::log_softmax: return rows_step(id, graph::step_kind::log_softmax, 4);
       case op::softmax_grad: return rows_step(id, graph::step_kind::softmax_grad, 4);
       case op::log_softmax_grad: return rows_step(id, graph::step_kind::log_softmax_grad, 3);
+      case op::dynamic_slice: return dynamic_step(id, graph::step_kind::dynamic_slice, n_type(id, 0), g.type(id));
+      case op::dynamic_update: return dynamic_step(id, graph::step_kind::dynamic_update, g.type(id), n_type(id, 1));
+      case op::gather: return gather_step(id, graph::step_kind::gather);
+      case op::scatter: return gather_step(id, graph::step_kind::scatter);
+      case op::update_slice: return update_slice_step(id);
       case op::check_range: return check_step(id);
+      case op::control: return lower_control(*this, members);
       case op::all_reduce: return all_reduce_step(members);
       case op::all_gather: return block_step(id, graph::step_kind::all_gather);
       case op::reduce_scatter: return block_step(id, graph::step_kind::reduce_scatter);
+      case op::all_to_all: return all_to_all_step(id);
+      case op::permute: return permute_step(id);
       default: return fused_step(number, members);
     }
   }
 
   /// All steps, in the order of the schedule.
   constexpr void lower_units() {
+    mark_needed();
     for (int number : schedule(g, f)) unit_step(number, f.members(number));
   }
 };

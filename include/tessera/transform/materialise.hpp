@@ -2,13 +2,13 @@
 // Makes every operand something that its kernel can read: graph in, graph with copies where a view will not do.
 #pragma once
 
+#include <tessera/graph/control.hpp>
 #include <tessera/graph/graph.hpp>
 #include <tessera/graph/value.hpp>
+#include <tessera/transform/reading.hpp>
 #include <tessera/transform/simplify.hpp>
 
 namespace tessera::transform {
-
-using graph::op;
 
 /// How a contraction sees an operand: batch dimensions first, then free and contracting ones, either of them first.
 struct dot_operand_layout {
@@ -60,13 +60,29 @@ struct materialiser {
     return copied[static_cast<std::size_t>(id)];
   }
 
-  /// Whether the node is only a way of reading another one, or a rule for elements.
-  constexpr bool is_unstored(int id) const {
-    const op code = result.at(id).code;
-    return code == op::constant || code == op::iota || code == op::broadcast;
-  }
+  constexpr int stored(int id) { return is_unstored(result, id) ? copy_of(id) : id; }
 
-  constexpr int stored(int id) { return is_unstored(id) ? copy_of(id) : id; }
+  /// Whether node `n` reads its operand `k` through ways of reading, where that has no memory of its own.
+  constexpr bool reads_through(const graph::node& n, int k) const {
+    const int operand = n.operands[k];
+    const auto steps_evenly = [&](const graph::node& s) {
+      const sharding::slices taken = graph::slices_of(s, s.type);
+      for (int d = 0; d < s.type.rank; ++d)
+        if (taken.of[d].stride != 1) return false;
+      return true;
+    };
+    switch (n.code) {
+      case op::broadcast: return true;
+      case op::reshape: {
+        aval target = n.type;
+        return sharding::only_ones_differ(result.type(operand), target);
+      }
+      case op::slice: return !counts_positions(result, operand) || steps_evenly(n);
+      case op::local_slice: return result.at(operand).code == op::iota;
+      case op::update_slice: return k == 0 ? result.at(operand).code == op::empty : !counts_positions(result, operand);
+      default: return is(n.code, graph::op_kind::elementwise);
+    }
+  }
 
   /// A transposed contraction operand is contracted along other dimensions instead, if the order of the rest allows it.
   constexpr void absorb_transpose(graph::node& n, int operand) const {
@@ -142,16 +158,16 @@ struct materialiser {
 
   constexpr void visit(graph::node n) {
     for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
-    const bool fusible = is(n.code, graph::op_kind::elementwise) || n.code == op::broadcast;
-    if (!fusible)
-      for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = stored(n.operands[k]);
+    for (int k = 0; k < n.operand_count(); ++k)
+      if (!reads_through(n, k)) n.operands[k] = stored(n.operands[k]);
     if (n.code == op::dot)
       for (int k = 0; k < 2; ++k) {
         absorb_transpose(n, k);
         straighten(n, k);
       }
     if (is(n.code, graph::op_kind::reduction)) place.push_back(add_reduction(n));
-    else if (n.code == op::transpose || n.code == op::local_slice) place.push_back(copy_of(add(n)));
+    else if (n.code == op::transpose || (n.code == op::local_slice && !is_unstored(result, n.operands[0])))
+      place.push_back(copy_of(add(n)));
     else place.push_back(add(n));
   }
 
@@ -160,7 +176,7 @@ struct materialiser {
     int id = place[static_cast<std::size_t>(out.node)];
     const op code = result.at(id).code;
     const bool shared = is(code, graph::op_kind::view) || is(code, graph::op_kind::check) || code == op::parameter;
-    if (shared || is_unstored(id) || taken[static_cast<std::size_t>(id)]) {
+    if (shared || is_unstored(result, id) || taken[static_cast<std::size_t>(id)]) {
       id = add_copy(id);
       taken.push_back(0);
     }
@@ -169,15 +185,35 @@ struct materialiser {
   }
 };
 
-/// After it, only elementwise nodes read constants, iotas and broadcasts; transposes and slices are copied once;
+/// After it, only elementwise nodes and pieces read constants, iotas, broadcasts and slices; transposes and local slices
+/// are copied once;
 /// contractions are matrix products; reductions are over adjacent dimensions; results are stored by their own node.
-constexpr graph::graph materialise(const graph::graph& g) {
+/// `around`: of the body of a scan, the scan; it may put out a carry as it comes in, which then needs no copy.
+constexpr graph::graph materialise(const graph::graph& g, const graph::control* around = nullptr) {
   materialiser pass;
   pass.result.mesh = g.mesh;
+  pass.result.bodies = g.bodies;
+  for (const graph::node& n : g.nodes) {
+    if (n.code != op::control) continue;
+    const graph::control c = graph::control_of(n);
+    for (int b = c.body; b < c.body + c.bodies(); ++b)
+      pass.result.bodies[static_cast<std::size_t>(b)] =
+          materialise(g.bodies[static_cast<std::size_t>(b)], c.kind == graph::control_kind::scan ? &c : nullptr);
+  }
   for (const graph::node& n : g.nodes) pass.visit(n);
   for (int p : g.parameters) pass.result.parameters.push_back(pass.place[static_cast<std::size_t>(p)]);
   graph::list<char> taken(pass.result.nodes.size(), 0);
-  for (const graph::output& out : g.outputs) pass.result.outputs.push_back(pass.own(out, taken));
+  for (std::size_t o = 0; o < g.outputs.size(); ++o) {
+    const int id = pass.place[static_cast<std::size_t>(g.outputs[o].node)];
+    const bool stacks = around != nullptr && static_cast<int>(o) >= around->carries &&
+                        around->is_carry(pass.result, id) && !taken[static_cast<std::size_t>(id)];
+    if (stacks) {
+      taken[static_cast<std::size_t>(id)] = 1;
+      pass.result.outputs.push_back({id, -1});
+    } else {
+      pass.result.outputs.push_back(pass.own(g.outputs[o], taken));
+    }
+  }
   return eliminate_dead(pass.result);
 }
 

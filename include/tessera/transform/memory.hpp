@@ -4,48 +4,42 @@
 
 #include <tessera/core/alignment.hpp>
 #include <tessera/graph/program.hpp>
+#include <tessera/transform/lifetimes.hpp>
 #include <tessera/transform/lowering.hpp>
 
 #include <algorithm>
 
 namespace tessera::transform {
 
-/// When each buffer is first written and last read, in steps.
-struct lifetimes {
-  graph::list<int> born{};
-  graph::list<int> dies{};
+/// The step that writes each buffer first, or -1.
+constexpr int maker_of(const graph::program& p, const lifetimes& lives, int b) {
+  const int born = lives.born[static_cast<std::size_t>(b)];
+  if (born < 0) return -1;
+  const graph::step& s = p.steps[static_cast<std::size_t>(born)];
+  for (int a = s.first + s.sources; a < s.first + s.sources + s.results; ++a)
+    if (p.accesses[static_cast<std::size_t>(a)].buffer == b) return born;
+  return -1;
+}
 
-  constexpr explicit lifetimes(const graph::program& p) : born(p.buffers.size(), -1), dies(p.buffers.size(), -1) {
-    for (std::size_t i = 0; i < p.steps.size(); ++i) {
-      const graph::step& s = p.steps[i];
-      for (int a = s.first; a < s.first + s.sources + s.results; ++a) {
-        const int b = p.accesses[static_cast<std::size_t>(a)].buffer;
-        if (b < 0) continue;
-        if (born[static_cast<std::size_t>(b)] < 0) born[static_cast<std::size_t>(b)] = static_cast<int>(i);
-        dies[static_cast<std::size_t>(b)] = static_cast<int>(i);
-      }
-    }
+/// A result that is put together by a chain of updates lies in its final place from the first one on, if `free(step)`
+/// says that the place may be written there.
+template <class Free>
+constexpr void place_bases(graph::program& p, const lifetimes& lives, int made, Free free) {
+  for (;;) {
+    const int maker = maker_of(p, lives, made);
+    if (maker < 0) return;
+    const graph::step& s = p.steps[static_cast<std::size_t>(maker)];
+    if (!updates_base(s) || !has_base(s)) return;
+    const int from = p.accesses[static_cast<std::size_t>(s.first)].buffer;
+    const graph::buffer& to = p.buffers[static_cast<std::size_t>(made)];
+    graph::buffer& base = p.buffers[static_cast<std::size_t>(from)];
+    const bool dies = lives.dies[static_cast<std::size_t>(from)] == maker && reads_in_place(p, s, from);
+    const int born = maker_of(p, lives, from);
+    if (base.where != graph::space::temporary || base.varying != to.varying || !dies || born < 0 || !free(born)) return;
+    base.where = to.where;
+    base.place = to.place;
+    made = from;
   }
-};
-
-/// Whether step `s` reads `b` only element by element, just where it writes its results, so that a result may take over
-/// the memory.
-constexpr bool reads_in_place(const graph::program& p, const graph::step& s, int b) {
-  if (s.kind == graph::step_kind::all_reduce || s.kind == graph::step_kind::softmax ||
-      s.kind == graph::step_kind::log_softmax)
-    return true;
-  if (s.kind != graph::step_kind::fused) return false;
-  for (int a = s.first; a < s.first + s.sources; ++a) {
-    const graph::access& read = p.accesses[static_cast<std::size_t>(a)];
-    if (read.buffer != b) continue;
-    std::int64_t stride = 1;
-    for (int d = s.rank - 1; d >= 0; --d) {
-      if (read.strides[d] != stride) return false;
-      stride *= s.sizes[d];
-    }
-    if (read.slice_axes != 0) return false;
-  }
-  return true;
 }
 
 /// Results that take over an argument's memory are written there by the step that makes them, if by then nobody else
@@ -54,7 +48,8 @@ constexpr void place_results(const graph::graph& g, graph::program& p, const gra
   const lifetimes lives(p);
   int last_check = -1;
   for (std::size_t i = 0; i < p.steps.size(); ++i)
-    if (p.steps[i].kind == graph::step_kind::check_range) last_check = static_cast<int>(i);
+    if (p.steps[i].kind == graph::step_kind::check_range)
+      last_check = std::max(last_check, lives.end_of_loops(static_cast<int>(i)));
   graph::list<graph::step> copies;
   for (std::size_t o = 0; o < g.outputs.size(); ++o) {
     const int made = buffer_of[static_cast<std::size_t>(g.outputs[o].node)];
@@ -63,16 +58,20 @@ constexpr void place_results(const graph::graph& g, graph::program& p, const gra
       b.where = graph::space::result;
       b.place = static_cast<std::int64_t>(o);
       p.results[o].buffer = made;
+      place_bases(p, lives, made, [](int) { return true; });
       continue;
     }
     const int argument = p.arguments[static_cast<std::size_t>(g.outputs[o].alias)].buffer;
     const int birth = lives.born[static_cast<std::size_t>(made)];
     const int last_read = lives.dies[static_cast<std::size_t>(argument)];
-    const bool free = last_read < birth ||
-                      (last_read == birth && reads_in_place(p, p.steps[static_cast<std::size_t>(birth)], argument));
-    if (free && birth > last_check) {
+    const auto free_at = [&](int step) {
+      const bool read_there = last_read == step && reads_in_place(p, p.steps[static_cast<std::size_t>(step)], argument);
+      return (last_read < step || read_there) && step > last_check;
+    };
+    if (free_at(birth)) {
       b.where = graph::space::argument;
       b.place = g.outputs[o].alias;
+      place_bases(p, lives, made, free_at);
     } else {
       graph::step s;
       s.kind = graph::step_kind::copy_out;
@@ -129,45 +128,96 @@ struct inheritance {
   }
 };
 
-/// Offsets for all temporaries: largest first, each at the lowest place that is free during its life. Returns the size
-/// of the arena.
+/// Puts temporaries at offsets: each at the lowest place that is free during its life. Buffers that follow one another
+/// are placed together.
+struct placement {
+  graph::program& p;
+  const lifetimes lives;
+  const inheritance lines;
+  graph::list<int> follower{};  ///< by buffer: the one that follows it, or -1
+  graph::list<int> placed{};    ///< by offset
+  std::int64_t total = 0;
+
+  constexpr explicit placement(graph::program& program)
+      : p(program), lives(program), lines(program, lives), follower(program.buffers.size(), -1) {
+    for (std::size_t b = 0; b < p.buffers.size(); ++b)
+      if (const int before = p.buffers[b].follows; before >= 0)
+        follower[static_cast<std::size_t>(before)] = static_cast<int>(b);
+  }
+
+  constexpr graph::buffer& at(int b) { return p.buffers[static_cast<std::size_t>(b)]; }
+  constexpr std::int64_t bytes(int b) {
+    return follower[static_cast<std::size_t>(b)] >= 0 ? at(b).bytes : aligned(at(b).bytes);
+  }
+
+  /// Whether two lines of buffers hold something at the same time.
+  constexpr bool together(int a, int b) const {
+    return lives.born[static_cast<std::size_t>(a)] <= lines.dies[static_cast<std::size_t>(b)] &&
+           lives.born[static_cast<std::size_t>(b)] <= lines.dies[static_cast<std::size_t>(a)];
+  }
+
+  /// The lowest offset where the chain that starts with `b` is in nobody's way.
+  constexpr std::int64_t free_offset(int b) {
+    std::int64_t offset = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      std::int64_t before = 0;
+      for (int part = b; part >= 0; part = follower[static_cast<std::size_t>(part)]) {
+        for (int other : placed) {
+          const std::int64_t end = at(other).place + bytes(other);
+          const std::int64_t start = offset + before;
+          if (!together(part, other) || at(other).place >= start + bytes(part) || end <= start) continue;
+          offset = aligned(end - before);
+          moved = follower[static_cast<std::size_t>(b)] >= 0;
+        }
+        before += bytes(part);
+      }
+    }
+    return offset;
+  }
+
+  constexpr void place(int b) {
+    std::int64_t offset = free_offset(b);
+    for (int part = b; part >= 0; part = follower[static_cast<std::size_t>(part)]) {
+      at(part).place = offset;
+      const auto after =
+          std::find_if(placed.begin(), placed.end(), [&](int other) { return at(other).place > offset; });
+      placed.insert(after, part);
+      offset += bytes(part);
+      total = std::max(total, offset);
+    }
+  }
+};
+
+/// Offsets for all temporaries, largest first. Returns the size of the arena.
 constexpr std::int64_t place_temporaries(graph::program& p) {
-  const lifetimes lives(p);
-  const inheritance lines(p, lives);
+  placement places(p);
   graph::list<int> order;
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
-    if (inheritance::is_temporary(p, static_cast<int>(b)) && lines.root[b] == static_cast<int>(b) && lives.born[b] >= 0)
+    if (inheritance::is_temporary(p, static_cast<int>(b)) && places.lines.root[b] == static_cast<int>(b) &&
+        places.lives.born[b] >= 0 && p.buffers[b].follows < 0)
       order.push_back(static_cast<int>(b));
   std::sort(order.begin(), order.end(), [&](int a, int b) {
     const std::int64_t left = p.buffers[static_cast<std::size_t>(a)].bytes;
     const std::int64_t right = p.buffers[static_cast<std::size_t>(b)].bytes;
     return left != right ? left > right : a < b;
   });
-  graph::list<int> placed;  // by offset
-  std::int64_t total = 0;
-  for (int b : order) {
-    std::int64_t offset = 0;
-    const std::int64_t bytes = aligned(p.buffers[static_cast<std::size_t>(b)].bytes);
-    for (int other : placed) {
-      const auto o = static_cast<std::size_t>(other);
-      const bool together = lives.born[o] <= lines.dies[static_cast<std::size_t>(b)] &&
-                            lives.born[static_cast<std::size_t>(b)] <= lines.dies[o];
-      if (!together) continue;
-      if (offset + bytes <= p.buffers[o].place) break;
-      const std::int64_t end = p.buffers[o].place + aligned(p.buffers[o].bytes);
-      offset = end > offset ? end : offset;
-    }
-    p.buffers[static_cast<std::size_t>(b)].place = offset;
-    total = offset + bytes > total ? offset + bytes : total;
-    const auto after = std::find_if(placed.begin(), placed.end(), [&](int other) {
-      return p.buffers[static_cast<std::size_t>(other)].place > offset;
-    });
-    placed.insert(after, b);
-  }
+  for (int b : order) places.place(b);
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
     if (inheritance::is_temporary(p, static_cast<int>(b)))
-      p.buffers[b].place = p.buffers[static_cast<std::size_t>(lines.root[b])].place;
-  return total;
+      p.buffers[b].place = p.buffers[static_cast<std::size_t>(places.lines.root[b])].place;
+  return aligned(places.total);
+}
+
+/// A base that does not lie where the result of its update goes is copied there first.
+constexpr void count_copied_bases(graph::program& p) {
+  for (graph::step& s : p.steps) {
+    if (!updates_base(s) || !has_base(s)) continue;
+    const auto base = static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer);
+    const auto to = static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first + s.sources)].buffer);
+    const bool in_place = p.buffers[base].where == p.buffers[to].where && p.buffers[base].place == p.buffers[to].place;
+    if (!in_place) s.bytes += 2 * p.buffers[to].bytes;
+  }
 }
 
 }  // namespace tessera::transform

@@ -3,31 +3,19 @@
 // meet. In the result a type's extents are those of a block and `varying` says over which axes blocks differ.
 #pragma once
 
+#include <tessera/graph/control.hpp>
+#include <tessera/graph/gather.hpp>
 #include <tessera/graph/graph.hpp>
+#include <tessera/graph/permutation.hpp>
 #include <tessera/graph/value.hpp>
+#include <tessera/transform/forms.hpp>
 #include <tessera/transform/simplify.hpp>
 
 namespace tessera::transform {
 
-/// How partial results combine; the second attribute of an all_reduce, the third of a reduce_scatter.
-enum class combine : std::uint8_t { sum, max, min };
-
-constexpr combine combine_of(op reduction) {
-  return reduction == op::reduce_max ? combine::max : reduction == op::reduce_min ? combine::min : combine::sum;
-}
-
-/// One way a global value exists on the devices: its cuts and pending axes, and the local node that holds the block.
-struct form {
-  aval type{};
-  combine pending = combine::sum;
-  int local = -1;
-  int next = -1;
-};
-
 /// The pass's state: the program so far and, for each global node, the forms it exists in.
-struct partitioner {
+struct partitioner : form_moves {
   const graph::graph& global;
-  graph::graph result{};
   graph::list<form> forms{};
   graph::list<int> first_form{};
 
@@ -36,33 +24,11 @@ struct partitioner {
     first_form.resize(g.nodes.size(), -1);
   }
 
-  constexpr const mesh_value& mesh() const { return global.mesh; }
-
-  /// The type of the block of `type`.
-  constexpr aval block(const aval& type) const {
-    aval local = local_block(type, mesh());
-    local.varying = static_cast<axis_set>(type.cut() | type.unreduced);
-    local.unreduced = 0;
-    return local;
-  }
-
   constexpr form remember(int id, form f) {
     f.next = first_form[static_cast<std::size_t>(id)];
     first_form[static_cast<std::size_t>(id)] = static_cast<int>(forms.size());
     forms.push_back(f);
     return f;
-  }
-
-  constexpr int emit(op code, const aval& block_type, std::initializer_list<int> operands,
-                     std::initializer_list<std::uint64_t> attributes) {
-    graph::node n;
-    n.code = code;
-    n.type = block_type;
-    int i = 0;
-    for (int operand : operands) n.operands[i++] = operand;
-    i = 0;
-    for (std::uint64_t a : attributes) n.attribute[i++] = a;
-    return result.add(n);
   }
 
   /// The local node that holds global node `id` cut as `wanted`; what is missing is computed from a form that exists.
@@ -73,68 +39,10 @@ struct partitioner {
       if (candidate.type.same_spec(wanted)) return candidate.local;
       if (from.local < 0 || (from.type.unreduced != 0 && candidate.type.unreduced == 0)) from = candidate;
     }
-    const auto advance = [&](const form& to) {
-      if (to.local != from.local) remember(id, to);
-      from = to;
-    };
-    advance(scatter_pending(from, wanted));
-    advance(reduce_pending(from));
-    advance(slice_towards(from, wanted));
-    advance(gather_towards(from, wanted));
-    advance(slice_towards(from, wanted));
-    return from.local;
+    return move(from, wanted, [&](const form& to) { remember(id, to); }).local;
   }
 
   constexpr int request(int id) { return request(id, global.type(id)); }
-
-  /// A reduce-scatter for every dimension that `wanted` cuts further by axes that are pending.
-  constexpr form scatter_pending(form from, const aval& wanted) {
-    for (int d = 0; d < from.type.rank; ++d) {
-      if (!starts_with(wanted.dims[d].axes, from.type.dims[d].axes)) continue;
-      const axis_list extra = without_head(wanted.dims[d].axes, from.type.dims[d].axes);
-      if (extra == 0 || (set_of(extra) & ~from.type.unreduced) != 0) continue;
-      from.type.dims[d].axes = wanted.dims[d].axes;
-      from.type.unreduced = static_cast<axis_set>(from.type.unreduced & ~set_of(extra));
-      from.local = emit(op::reduce_scatter, block(from.type), {from.local},
-                        {extra, static_cast<std::uint64_t>(d), static_cast<std::uint64_t>(from.pending)});
-    }
-    return from;
-  }
-
-  /// An all-reduce over all axes that are still pending.
-  constexpr form reduce_pending(form from) {
-    if (from.type.unreduced == 0) return from;
-    const axis_set pending = from.type.unreduced;
-    from.type.unreduced = 0;
-    from.local =
-        emit(op::all_reduce, block(from.type), {from.local}, {pending, static_cast<std::uint64_t>(from.pending)});
-    return from;
-  }
-
-  /// Local slices for every dimension that `wanted` cuts further by axes that are free.
-  constexpr form slice_towards(form from, const aval& wanted) {
-    for (int d = 0; d < from.type.rank; ++d) {
-      if (!starts_with(wanted.dims[d].axes, from.type.dims[d].axes)) continue;
-      const axis_list extra = without_head(wanted.dims[d].axes, from.type.dims[d].axes);
-      if (extra == 0 || (set_of(extra) & from.type.cut()) != 0) continue;
-      from.type.dims[d].axes = wanted.dims[d].axes;
-      from.local = emit(op::local_slice, block(from.type), {from.local}, {extra, static_cast<std::uint64_t>(d)});
-    }
-    return from;
-  }
-
-  /// All-gathers for every dimension that is cut by axes which `wanted` does not have there.
-  constexpr form gather_towards(form from, const aval& wanted) {
-    for (int d = 0; d < from.type.rank; ++d) {
-      axis_list kept = from.type.dims[d].axes;
-      while (!starts_with(wanted.dims[d].axes, kept)) kept &= ~(15U << (4 * (axis_count(kept) - 1)));
-      if (kept == from.type.dims[d].axes) continue;
-      const axis_list gathered = without_head(from.type.dims[d].axes, kept);
-      from.type.dims[d].axes = kept;
-      from.local = emit(op::all_gather, block(from.type), {from.local}, {gathered, static_cast<std::uint64_t>(d)});
-    }
-    return from;
-  }
 
   /// Operand dimension `d` of an elementwise node is cut as the result's, unless it is repeated.
   constexpr aval as_result(aval operand, const aval& of) const {
@@ -143,12 +51,33 @@ struct partitioner {
     return operand;
   }
 
+  /// The type of a block that differs over all axes its type says.
+  constexpr aval delivered_block(const aval& type) const {
+    aval local = block(type);
+    local.varying = static_cast<axis_set>(local.varying | type.varying);
+    return local;
+  }
+
+  /// The local node that holds node `id` with a block for each device that has one by its type, even where they are
+  /// equal: what results, arguments of loops and their parameters are.
+  constexpr int delivered(int id) {
+    const int local = request(id);
+    const aval wanted = delivered_block(global.type(id));
+    if (result.type(local).varying == wanted.varying) return local;
+    return emit(op::broadcast, wanted, {local}, {graph::dims_in_order(wanted.rank)});
+  }
+
   /// The node itself on blocks, with operands in the given local forms.
-  constexpr form copy_node(const graph::node& n, std::initializer_list<int> operands, const aval& type) {
+  constexpr form copy_node(const graph::node& n, std::initializer_list<int> operands, aval type) {
+    type.varying = n.type.varying;
     graph::node local = n;
     int i = 0;
-    for (int operand : operands) local.operands[i++] = operand;
-    local.type = block(type);
+    local.type = n.operand_count() == 0 || is(n.code, graph::op_kind::result) ? delivered_block(type) : block(type);
+    for (int operand : operands) {
+      if (i == n.operand_count()) break;
+      local.operands[i++] = operand;
+      local.type.varying = static_cast<axis_set>(local.type.varying | (result.type(operand).varying & type.varying));
+    }
     return {type, combine::sum, result.add(local)};
   }
 
@@ -174,6 +103,13 @@ struct partitioner {
     for (int d = 0; d < n.type.rank && d < 6; ++d)
       noted.attribute[1 + d / 2] |= static_cast<std::uint64_t>(n.type.dims[d].axes) << (32 * (d % 2));
     return copy_node(noted, {request(n.operands[0])}, n.type);
+  }
+
+  /// A device counts the whole dimension and takes its part of it.
+  constexpr form positions(const graph::node& n) {
+    aval whole = n.type;
+    whole.dims[n.attribute[0]].axes = 0;
+    return slice_towards(copy_node(n, {}, whole), n.type);
   }
 
   /// Local reduction; the axes that cut a reduced dimension are pending afterwards.
@@ -258,24 +194,159 @@ struct partitioner {
     return copy_node(n, {lhs, request(n.operands[1], cut.rhs)}, type);
   }
 
+  /// A control node with partitioned bodies. Arguments and results are cut as their types say, so that every trip finds
+  /// what the one before left.
+  constexpr form control(int id) {
+    graph::node n = global.at(id);
+    graph::control c = graph::control_of(n);
+    graph::list<int> arguments;
+    for (int argument : graph::arguments_of(global, id)) arguments.push_back(delivered(argument));
+    const int first = static_cast<int>(result.bodies.size());
+    for (int b = 0; b < c.bodies(); ++b)
+      result.bodies.push_back(partition_body(global.bodies[static_cast<std::size_t>(c.body + b)]));
+    c.body = first;
+    return {n.type, combine::sum, graph::add_control(result, c, arguments)};
+  }
+  static constexpr graph::graph partition_body(const graph::graph& body);
+  /// Chosen dimensions are cut as the indices, the others as the array. A device reads what it has of a cut indexed
+  /// dimension, zeros for the rest: the sum over the devices is pending. Axes cannot do both; then the array is gathered.
+  constexpr form gather(const graph::node& n) {
+    const sharding::indexing how = graph::indexing_of(n);
+    aval array = global.type(n.operands[0]);
+    aval indices = global.type(n.operands[1]);
+    const sharding::gather_dims dims(how, array.rank, indices.rank);
+    axis_set by_indices = 0;
+    for (int d = 0; d < dims.rank; ++d)
+      if (dims.of_indices[d] >= 0) by_indices = static_cast<axis_set>(by_indices | set_of(n.type.dims[d].axes));
+    axis_list parts = array.dims[how.axis].axes;
+    if ((set_of(parts) & by_indices) != 0 || n.type.type == dtype::bool_) parts = 0;
+    aval type = n.type;
+    for (int d = 0; d < dims.rank; ++d) {
+      if ((set_of(type.dims[d].axes) & set_of(parts)) != 0) type.dims[d].axes = 0;
+      if (dims.of_array[d] >= 0) array.dims[dims.of_array[d]].axes = type.dims[d].axes;
+      if (dims.of_indices[d] >= 0) indices.dims[dims.of_indices[d]].axes = type.dims[d].axes;
+    }
+    array.dims[how.axis].axes = parts;
+    type.unreduced = set_of(parts);
+    graph::node local = n;
+    local.attribute[1] = parts;
+    const int from = request(n.operands[0], array);
+    return copy_node(local, {from, request(n.operands[1], indices)}, type);
+  }
+
+  /// Every device writes what falls into its block. Where the updates are cut along chosen dimensions and are added to
+  /// zeros, the devices' sums are added up afterwards; otherwise each needs all updates.
+  constexpr form scatter(const graph::node& n) {
+    const sharding::indexing how = graph::indexing_of(n);
+    aval type = n.type;
+    aval indices = global.type(n.operands[1]);
+    aval updates = global.type(n.operands[2]);
+    const sharding::gather_dims dims(how, type.rank, indices.rank);
+    axis_set by_updates = 0;
+    for (int d = 0; d < dims.rank; ++d)
+      if (dims.chosen(d)) by_updates = static_cast<axis_set>(by_updates | set_of(updates.dims[d].axes));
+    const bool partial =
+        how.kind == sharding::scatter_kind::add && (by_updates & type.cut()) == 0 && is_zeros(n.operands[0]);
+    for (int d = 0; d < dims.rank; ++d) {
+      if (!dims.chosen(d)) updates.dims[d].axes = type.dims[dims.of_array[d]].axes;
+      else if (!partial) updates.dims[d].axes = 0;
+      if (dims.of_indices[d] >= 0) indices.dims[dims.of_indices[d]].axes = updates.dims[d].axes;
+    }
+    if (partial) type.unreduced = by_updates;
+    graph::node local = n;
+    local.attribute[1] = type.dims[how.axis].axes;
+    const int base = request(n.operands[0]);
+    const int at = request(n.operands[1], indices);
+    return copy_node(local, {base, at, request(n.operands[2], updates)}, type);
+  }
+
+  constexpr bool is_zeros(int id) const {
+    while (global.at(id).code == op::broadcast || global.at(id).code == op::reshard) id = global.at(id).operands[0];
+    return global.at(id).code == op::constant && global.at(id).value == 0;
+  }
+
+  /// The node on blocks of its operands cut as they are typed.
+  constexpr form as_typed(const graph::node& n) {
+    int operands[3] = {-1, -1, -1};
+    for (int k = 0; k < n.operand_count(); ++k) operands[k] = request(n.operands[k]);
+    return copy_node(n, {operands[0], operands[1], operands[2]}, n.type);
+  }
+
+  /// The node of a shard_map: its boundary and its casts move nothing, since a body's value is the block it stands for;
+  /// its collectives are those of the program. A cast value's block may be one for all devices, until someone writes it.
+  constexpr form manual(const graph::node& n) {
+    if (n.code == op::axis_index) return axis_index(n);
+    const int from = request(n.operands[0]);
+    const auto axes = static_cast<axis_list>(n.attribute[0]);
+    const graph::permutation sends{{n.attribute[2], n.attribute[3]}};
+    if (axes == 0 && n.code == op::permute_blocks && sends.source(0, 1) < 0)
+      return {n.type, combine::sum, graph::full(&result, block(n.type), 0).id};
+    if (n.code == op::to_local || n.code == op::to_global || n.code == op::pcast || axes == 0)
+      return {n.type, combine::sum, from};
+    aval type = block(n.type, from);
+    const auto add = [&](op code, axis_set varies, std::initializer_list<std::uint64_t> attributes) {
+      type.varying = static_cast<axis_set>(type.varying | varies);
+      return form{n.type, combine::sum, emit(code, type, {from}, attributes)};
+    };
+    switch (n.code) {
+      case op::psum:
+        type.varying = static_cast<axis_set>(type.varying & ~set_of(axes));
+        return add(op::all_reduce, 0, {set_of(axes), n.attribute[1]});
+      case op::gather_blocks:
+        type.varying = static_cast<axis_set>(type.varying & ~set_of(axes));
+        return add(op::all_gather, 0, {axes, n.attribute[1]});
+      case op::scatter_blocks:
+        return add(op::reduce_scatter, set_of(axes), {axes, n.attribute[1], static_cast<std::uint64_t>(combine::sum)});
+      case op::exchange_blocks: return add(op::all_to_all, set_of(axes), {axes, n.attribute[1], n.attribute[2]});
+      case op::permute_blocks: return add(op::permute, set_of(axes), {axes, 0, n.attribute[2], n.attribute[3]});
+      default: return add(op::local_slice, set_of(axes), {axes, n.attribute[1]});
+    }
+  }
+
+  /// A device's place along axes: its block of 0, 1, 2, ...
+  constexpr form axis_index(const graph::node& n) {
+    const auto axes = static_cast<axis_list>(n.attribute[0]);
+    aval counted = scalar_aval(n.type.type);
+    counted.rank = 1;
+    counted.dims[0].extent = devices_along(axes, mesh());
+    int local = emit(op::iota, counted, {}, {0});
+    counted.dims[0].extent = 1;
+    counted.varying = set_of(axes);
+    if (axes != 0) local = emit(op::local_slice, counted, {local}, {axes, 0});
+    counted.rank = 0;
+    counted.dims[0] = {};
+    return {n.type, combine::sum, emit(op::reshape, counted, {local}, {})};
+  }
+
   constexpr void partition_node(int id) {
     const graph::node n = global.at(id);
     switch (about(n.code).kind) {
+      case graph::op_kind::list: remember(id, {n.type}); return;
+      case graph::op_kind::control: remember(id, control(id)); return;
+      case graph::op_kind::result:
+        remember(
+            id,
+            copy_node(n, {forms[static_cast<std::size_t>(first_form[static_cast<std::size_t>(n.operands[0])])].local},
+                      n.type));
+        return;
       case graph::op_kind::source:
         if (n.code == op::parameter) result.parameters.push_back(result.size());
-        remember(id, copy_node(n, {}, n.type));
+        remember(id, n.code == op::iota ? positions(n) : copy_node(n, {}, n.type));
         return;
       case graph::op_kind::elementwise: remember(id, elementwise(n)); return;
       case graph::op_kind::reduction: remember(id, reduction(n)); return;
       case graph::op_kind::contraction: remember(id, contraction(n)); return;
+      case graph::op_kind::manual: remember(id, manual(n)); return;
       case graph::op_kind::rows: remember(id, elementwise(n)); return;
       default: break;
     }
     switch (n.code) {
       case op::broadcast: remember(id, broadcast(n)); return;
+      case op::gather: remember(id, gather(n)); return;
+      case op::scatter: remember(id, scatter(n)); return;
       case op::check_range: remember(id, check(n)); return;
       case op::reshard: remember(id, {n.type, combine::sum, request(n.operands[0], n.type)}); return;
-      default: remember(id, copy_node(n, {request(n.operands[0])}, n.type)); return;
+      default: remember(id, as_typed(n)); return;
     }
   }
 };
@@ -285,19 +356,27 @@ constexpr graph::list<char> needed_as_typed(const graph::graph& g) {
   graph::list<char> needed(g.nodes.size(), 0);
   for (int i = 0; i < g.size(); ++i)
     if (g.at(i).code != op::reshard)
-      for (int k = 0; k < g.at(i).operand_count(); ++k) needed[static_cast<std::size_t>(g.at(i).operands[k])] = 1;
+      graph::for_each_read(g, i, [&](int operand) { needed[static_cast<std::size_t>(operand)] = 1; });
   return needed;
 }
 
 /// The same graph without the axes along which there is one device: they cut nothing and need no collective.
 constexpr graph::graph drop_single_axes(graph::graph g) {
-  for (graph::node& n : g.nodes)
-    for (int d = 0; d < n.type.rank; ++d) {
-      axis_list kept = 0;
-      for (int i = 0; i < axis_count(n.type.dims[d].axes); ++i)
-        if (const int axis = axis_at(n.type.dims[d].axes, i); g.mesh.size(axis) > 1) kept = axis_append(kept, axis);
-      n.type.dims[d].axes = kept;
-    }
+  const auto kept = [&](axis_list axes) {
+    axis_list several = 0;
+    for (int i = 0; i < axis_count(axes); ++i)
+      if (const int axis = axis_at(axes, i); g.mesh.size(axis) > 1) several = axis_append(several, axis);
+    return several;
+  };
+  axis_set single = 0;
+  for (int i = 0; i < g.mesh.rank; ++i)
+    if (g.mesh.size(i) == 1) single = static_cast<axis_set>(single | bit_of(i));
+  for (graph::node& n : g.nodes) {
+    for (int d = 0; d < n.type.rank; ++d) n.type.dims[d].axes = kept(n.type.dims[d].axes);
+    n.type.varying = static_cast<axis_set>(n.type.varying & ~single);
+    if (is(n.code, graph::op_kind::manual)) n.attribute[0] = kept(static_cast<axis_list>(n.attribute[0]));
+  }
+  for (graph::graph& body : g.bodies) body = drop_single_axes(body);
   return g;
 }
 
@@ -312,8 +391,10 @@ constexpr graph::graph partition(const graph::graph& whole) {
     const form made = pass.forms[static_cast<std::size_t>(pass.first_form[static_cast<std::size_t>(i)])];
     if (as_typed[static_cast<std::size_t>(i)] && made.type.unreduced != 0) pass.request(i);
   }
-  for (const graph::output& out : g.outputs) pass.result.outputs.push_back({pass.request(out.node), out.alias});
+  for (const graph::output& out : g.outputs) pass.result.outputs.push_back({pass.delivered(out.node), out.alias});
   return simplify(pass.result);
 }
+
+constexpr graph::graph partitioner::partition_body(const graph::graph& body) { return partition(body); }
 
 }  // namespace tessera::transform

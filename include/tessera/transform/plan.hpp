@@ -4,31 +4,35 @@
 
 #include <tessera/graph/program.hpp>
 #include <tessera/transform/combine.hpp>
+#include <tessera/transform/control.hpp>
 #include <tessera/transform/fuse.hpp>
 #include <tessera/transform/lowering.hpp>
 #include <tessera/transform/materialise.hpp>
 #include <tessera/transform/memory.hpp>
 #include <tessera/transform/partition.hpp>
+#include <tessera/transform/recompute.hpp>
 
 namespace tessera::transform {
 
 /// The program of a device, with its memory. `global` has the types of arguments and results as users know them.
-constexpr graph::program plan(const graph::graph& global, const graph::graph& local) {
-  const fusion f = fuse(local);
-  lowering pass(local, f);
+constexpr graph::program plan(const graph::graph& global, const graph::graph& partitioned) {
+  const fused_graph fused = fuse_and_recompute(partitioned);
+  const graph::graph& local = fused.g;
+  graph::program out;
+  lowering pass(local, fused.f, out);
   for (std::size_t i = 0; i < local.parameters.size(); ++i) {
     const int id = local.parameters[i];
     const int b = pass.add_buffer(graph::space::argument, static_cast<std::int64_t>(i), local.type(id));
     pass.buffer_of[static_cast<std::size_t>(id)] = b;
-    pass.out.arguments.push_back({global.type(global.parameters[i]), b, -1});
+    out.arguments.push_back({global.type(global.parameters[i]), b, -1});
   }
-  for (const graph::output& o : global.outputs) pass.out.results.push_back({global.type(o.node), -1, o.alias});
-  pass.mark_needed();
+  for (const graph::output& o : global.outputs) out.results.push_back({global.type(o.node), -1, o.alias});
   pass.lower_units();
-  sum_while_multiplying(pass.out);
-  place_results(local, pass.out, pass.buffer_of);
-  pass.out.temporary_bytes = place_temporaries(pass.out);
-  return pass.out;
+  sum_while_multiplying(out);
+  place_results(local, out, pass.buffer_of);
+  out.temporary_bytes = place_temporaries(out);
+  count_copied_bases(out);
+  return out;
 }
 
 /// All passes from a trace to a plan.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/graph/graph.hpp>
+#include <tessera/transform/bodies.hpp>
 
 #include <bit>
 
@@ -34,7 +35,7 @@ constexpr bool same_node(const graph::node& a, const graph::node& b) {
 
 /// Whether the node only passes its operand on.
 constexpr bool is_identity(const graph::graph& g, const graph::node& n) {
-  if (n.code == op::stop_gradient) return true;
+  if (n.code == op::stop_gradient || n.code == op::name) return true;
   if (n.code == op::reshape || n.code == op::reshard || n.code == op::convert) return n.type == g.type(n.operands[0]);
   return false;
 }
@@ -86,7 +87,7 @@ constexpr graph::list<char> used_nodes(const graph::graph& g) {
   for (const graph::output& out : g.outputs) used[static_cast<std::size_t>(out.node)] = 1;
   for (int p : g.parameters) used[static_cast<std::size_t>(p)] = 1;
   for (int i = g.size() - 1; i >= 0; --i) {
-    if (is(g.at(i).code, graph::op_kind::check)) used[static_cast<std::size_t>(i)] = 1;
+    if (is(g.at(i).code, graph::op_kind::check) || checks_inside(g, g.at(i))) used[static_cast<std::size_t>(i)] = 1;
     if (!used[static_cast<std::size_t>(i)]) continue;
     for (int k = 0; k < g.at(i).operand_count(); ++k) used[static_cast<std::size_t>(g.at(i).operands[k])] = 1;
   }
@@ -102,6 +103,7 @@ constexpr graph::graph eliminate_dead(const graph::graph& g) {
   for (int i = 0; i < g.size(); ++i) {
     if (!used[static_cast<std::size_t>(i)]) continue;
     graph::node n = g.at(i);
+    if (n.code == op::control) take_bodies(g, result, n);
     for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
     place[static_cast<std::size_t>(i)] = result.add(n);
     if (n.code == op::parameter) result.parameters.push_back(result.size() - 1);
@@ -119,6 +121,7 @@ constexpr graph::graph merge_equal(const graph::graph& g) {
   graph::list<int> place(g.nodes.size(), -1);
   graph::graph result;
   result.mesh = g.mesh;
+  result.bodies = g.bodies;
   for (int i = 0; i < g.size(); ++i) {
     graph::node n = g.at(i);
     for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
@@ -141,7 +144,12 @@ constexpr graph::graph merge_equal(const graph::graph& g) {
   return result;
 }
 
-/// Both, dead code first so that it is not looked at.
-constexpr graph::graph simplify(const graph::graph& g) { return eliminate_dead(merge_equal(eliminate_dead(g))); }
+/// Both, dead code first so that it is not looked at; in bodies too, once what they need not compute is gone.
+constexpr graph::graph simplify(const graph::graph& g) {
+  graph::graph result = eliminate_dead(merge_equal(eliminate_dead(g)));
+  if (!result.bodies.empty()) result = eliminate_dead(prune_control(result));
+  for (graph::graph& body : result.bodies) body = simplify(body);
+  return result;
+}
 
 }  // namespace tessera::transform

@@ -39,10 +39,22 @@ template <class Arg, class Mesh>
 struct traced_argument;
 template <Tensor Arg, class Mesh>
 struct traced_argument<Arg, Mesh> : std::type_identity<expr<std::remove_cvref_t<Arg>::type, Mesh>> {};
-template <Number Arg, class Mesh>
-struct traced_argument<Arg, Mesh> : std::type_identity<expr<scalar_aval(dtype_of<std::remove_cvref_t<Arg>>), Mesh>> {};
+template <class Arg, class Mesh>
+requires(Number<Arg>&& DtypeStorage<std::remove_cvref_t<Arg>>) struct traced_argument<Arg, Mesh>
+    : std::type_identity<expr<scalar_aval(dtype_of<std::remove_cvref_t<Arg>>), Mesh>> {
+};
 template <Stateful Arg, class Mesh>
 struct traced_argument<Arg, Mesh> : std::type_identity<std::remove_const_t<Arg>> {};
+
+/// What a step function is called with for an argument; const ones are only read.
+template <class Arg, class Mesh>
+using argument_of_step = std::conditional_t<std::is_const_v<Arg>, const typename traced_argument<Arg, Mesh>::type,
+                                            typename traced_argument<Arg, Mesh>::type>&;
+
+/// The same, or a temporary.
+template <bool Copy, class Arg, class Mesh>
+using argument_or_copy =
+    std::conditional_t<Copy, typename traced_argument<Arg, Mesh>::type&&, argument_of_step<Arg, Mesh>>;
 
 /// What may be passed to a step; a poisoned argument is one that was reported before.
 template <class Arg>
@@ -65,6 +77,13 @@ constexpr bool arguments_fit() {
       while (known[first]) ++first;
       return text_buffer{} << "argument " << first + 1 << " of the step";
     }>);
+  } else if constexpr (((Number<Args> && !DtypeStorage<std::remove_cvref_t<Args>>) || ...)) {
+    return !diagnose(report<message::jit_number, [] {
+      const bool fits[] = {!Number<Args> || DtypeStorage<std::remove_cvref_t<Args>>...};
+      int first = 0;
+      while (fits[first]) ++first;
+      return text_buffer{} << "argument " << first + 1 << " of the step";
+    }>);
   } else if constexpr (!(lives_on<Args, Mesh> && ...)) {
     return !diagnose(report<message::mesh_mismatch, [] {
       text_buffer out;
@@ -81,6 +100,20 @@ constexpr bool arguments_fit() {
   }
 }
 
+/// What a result that cannot be returned is.
+template <class Result>
+constexpr text_buffer result_details() {
+  text_buffer out;
+  if constexpr (Variable<Result>) {
+    out << "a variable, ";
+    write_aval(out, plain_aval<Result::element, typename Result::shape_type>(), mesh_value{});
+    out << ": return reshard<P<...>>(variable)";
+  } else if constexpr (Module<Result> || SelfVisiting<Result>) {
+    out << "a module or the gradients of one: return arrays of it";
+  }
+  return out;
+}
+
 /// Whether a step's result holds something that was reported, or is none that can be returned, which is reported here.
 template <class Result>
 constexpr bool result_refused() {
@@ -94,7 +127,7 @@ constexpr bool result_refused() {
     }
     (std::make_index_sequence<std::tuple_size_v<Result>>{});
   } else {
-    return diagnose(report<message::jit_result, no_details<Result>>);
+    return diagnose(report<message::jit_result, &result_details<Result>>);
   }
 }
 
@@ -109,7 +142,7 @@ constexpr void bind_argument(graph::graph& g, Handle& handle) {
   } else {
     visit_variables(handle, [&](auto& v) {
       using V = std::remove_cvref_t<decltype(v)>;
-      v.handle = {&g, g.add_parameter(variable_type<V, Mesh>)};
+      v.handle = {&g, g.add_parameter(variable_type<V, Mesh>), &v.handle};
     });
   }
 }
@@ -121,37 +154,52 @@ constexpr void for_each_result(const Result& result, F&& f) {
   else std::apply([&](const auto&... parts) { (for_each_result(parts, f), ...); }, result);
 }
 
+/// What is wrong with a handle at the end of a trace: it stands for nothing, or for a node that only a body has.
+constexpr message fault_of(const graph::graph& g, const trace_handle& handle) {
+  if (handle.owner == nullptr) return message::module_unnamed;
+  return g.sees(handle.owner) ? message::none : message::scan_escape;
+}
+
+/// Every variable of an argument that stands for another node than at first becomes an output.
 template <class Handle>
-constexpr void collect_changes(graph::graph& g, const Handle& handle, int& next) {
+constexpr void collect_changes(graph::graph& g, const Handle& handle, int argument, int& next) {
   if constexpr (Expr<Handle>) {
     ++next;
   } else {
     visit_variables(handle, [&](const auto& v) {
+      using V = std::remove_cvref_t<decltype(v)>;
       const int parameter = g.parameters[static_cast<std::size_t>(next)];
-      if (v.handle.id != parameter) g.outputs.push_back({v.handle.id, next});
+      if (const message fault = fault_of(g, v.handle); fault != message::none)
+        g.report({fault, argument, plain_aval<V::element, typename V::shape_type>()});
+      else if (v.handle.id != parameter) g.outputs.push_back({v.handle.id, next});
+      else if (&v.handle == g.changed_copy) g.report({message::step_copy, argument, {}});
       ++next;
     });
   }
 }
 
+/// The first fault noted in a graph or its bodies.
+constexpr graph::trace_fault first_fault(const graph::graph& g) {
+  graph::trace_fault found = g.fault;
+  for (const graph::graph& body : g.bodies)
+    if (found.what == message::none) found = first_fault(body);
+  return found;
+}
+
 /// Step function F applied to arguments of types Args (tensors, bound modules, optimizers, numbers; const ones are only
-/// read). It is refused if an error was reported on the way to its result; then it is not run.
+/// read). It is refused if an error was reported on the way to its result; then it is not run. Who asks for the
+/// type of F's result before makes what a compiler says of an error in F shorter.
 template <const auto& F, class... Args>
 struct traced {
   using mesh_type = program_mesh<Args...>;
+  using handles = std::tuple<typename traced_argument<Args, mesh_type>::type...>;
 
-  template <class Arg>
-  using handle_type = typename traced_argument<Arg, mesh_type>::type;
-  template <class Arg>
-  using argument_type = std::conditional_t<std::is_const_v<Arg>, const handle_type<Arg>, handle_type<Arg>>&;
-  using handles = std::tuple<handle_type<Args>...>;
-
-  using result_type = decltype(F(std::declval<argument_type<Args>>()...));
+  using result_type = decltype(F(std::declval<argument_of_step<Args, mesh_type>>()...));
   static constexpr bool refused = result_refused<std::remove_cvref_t<result_type>>();
 
   static constexpr decltype(auto) call(handles& h) {
     return [&]<std::size_t... I>(std::index_sequence<I...>)->decltype(auto) {
-      return F(static_cast<argument_type<Args>>(std::get<I>(h))...);
+      return F(static_cast<argument_of_step<Args, mesh_type>>(std::get<I>(h))...);
     }
     (std::index_sequence_for<Args...>{});
   }
@@ -165,11 +213,25 @@ struct traced {
       call(h);
     } else {
       const auto result = call(h);
-      for_each_result(result, [&](const auto& e) { g.outputs.push_back({e.handle.id, -1}); });
+      for_each_result(result, [&](const auto& e) {
+        if (const message fault = fault_of(g, e.handle); fault != message::none) g.report({fault, -1, e.type});
+        else g.outputs.push_back({e.handle.id, -1});
+      });
     }
-    int next = 0;
-    std::apply([&](const auto&... each) { (collect_changes(g, each, next), ...); }, h);
+    int next = 0, argument = 0;
+    std::apply([&](const auto&... each) { (collect_changes(g, each, argument++, next), ...); }, h);
+    g.fault = first_fault(g);
+    g.changed_copy = nullptr;
     return g;
+  }
+
+  /// Whether the step takes argument number I by value, or by a reference that a temporary can be bound to.
+  template <int I>
+  static constexpr bool takes_copies() {
+    return []<std::size_t... J>(std::index_sequence<J...>) {
+      return requires { F(std::declval<argument_or_copy<static_cast<int>(J) == I, Args, mesh_type>>()...); };
+    }
+    (std::index_sequence_for<Args...>{});
   }
 };
 

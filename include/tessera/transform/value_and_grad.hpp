@@ -14,11 +14,22 @@ namespace tessera {
 struct has_aux_t {};
 inline constexpr has_aux_t has_aux{};
 
+/// The gradients of a module: walked over as the module is, and not mistaken for it.
+template <class Model>
+struct gradients : Model {
+  using gradients_of = Model;
+};
+
+template <class T>
+concept Gradients = requires {
+  typename std::remove_cvref_t<T>::gradients_of;
+};
+
 /// What value_and_grad returns: `auto [l, grads] = ...`; with has_aux `l` is a pair (loss, aux).
-template <class Value, class Gradients>
+template <class Value, class Grads>
 struct value_with_gradients {
   Value value;
-  Gradients gradients;
+  Grads gradients;
 };
 
 namespace transform {
@@ -28,7 +39,9 @@ template <class Arg, class F>
 constexpr void visit_differentiated(Arg& arg, F&& f) {
   if constexpr (Expr<Arg>) {
     if constexpr (is_floating(std::remove_cvref_t<Arg>::type.type)) f(arg.handle);
-  } else {
+  } else if constexpr (is_sequence<std::remove_cvref_t<Arg>>) {
+    std::apply([&](auto&... parts) { (visit_differentiated(parts, f), ...); }, arg);
+  } else if constexpr (!Number<Arg>) {
     visit_variables(arg, [&](auto& v) {
       using V = std::remove_cvref_t<decltype(v)>;
       if constexpr (std::same_as<typename V::variable_kind, nn::param> && is_floating(V::element)) f(v.handle);
@@ -46,7 +59,8 @@ constexpr int differentiated_count() {
 
 template <class Loss>
 constexpr message loss_fault() {
-  if constexpr (!Expr<Loss>) return message::grad_not_scalar;
+  if constexpr (requires { std::tuple_size<Loss>::value; }) return message::grad_pair;
+  else if constexpr (!Expr<Loss>) return message::grad_not_scalar;
   else if constexpr (Loss::rank != 0) return message::grad_not_scalar;
   else if constexpr (!is_floating(Loss::type.type)) return message::grad_not_float;
   else return message::none;
@@ -60,14 +74,28 @@ constexpr text_buffer role_details() {
   return out;
 }
 
+/// The type of the gradients with respect to an argument.
+template <class Arg>
+struct gradients_type : std::type_identity<Arg> {};
+template <class Arg>
+requires(!Variable<Arg> && (Module<Arg> || SelfVisiting<Arg>)) struct gradients_type<Arg>
+    : std::type_identity<tessera::gradients<Arg>> {
+};
+
 /// The gradients of `loss`, put in the place of the parameters of a copy of `arg` as it was before the call.
 template <class Arg, class Loss>
-constexpr Arg gradients_like(const Arg& before, const Loss& loss) {
-  graph::graph& g = *loss.handle.owner;
-  Arg result = before;
+constexpr auto gradients_like(const Arg& before, const Loss& loss) {
+  typename gradients_type<Arg>::type result{before};
+  graph::graph* owner = loss.handle.owner;
+  if (owner == nullptr) {
+    visit_differentiated(result, [&](trace_handle& h) { owner = h.owner; });
+    if (owner != nullptr) owner->outermost().report({message::module_unnamed, -1, loss.type});
+    return result;
+  }
+  graph::graph& g = owner->active();
   graph::list<int> wrt;
-  visit_differentiated(result, [&](trace_handle& h) { wrt.push_back(h.id); });
-  const graph::list<int> ids = gradients(g, loss.handle.id, wrt);
+  visit_differentiated(result, [&](trace_handle& h) { wrt.push_back(g.import_node(h.owner, h.id)); });
+  const graph::list<int> ids = gradients(g, g.import_node(loss.handle.owner, loss.handle.id), wrt);
   std::size_t next = 0;
   visit_differentiated(result, [&](trace_handle& h) { h = {&g, ids[next++]}; });
   return result;
@@ -83,7 +111,9 @@ struct differentiated {
     if constexpr (Poison<Arg>) {
       return nothing();
     } else if constexpr (differentiated_count<Arg>() == 0) {
-      diagnose(report<message::grad_nothing, [] { return role_details<"first argument", Arg>(); }>);
+      constexpr bool walked = ArrayLike<Arg> || Module<Arg> || SelfVisiting<Arg> || is_sequence<Arg> || Number<Arg>;
+      constexpr message fault = walked ? message::grad_nothing : message::module_macro;
+      diagnose(report<fault, [] { return role_details<"first argument", Arg>(); }>);
       return nothing();
     } else {
       const Arg before = first;
@@ -126,20 +156,21 @@ struct differentiated {
     else return answer(poison{}, poison{});
   }
 
-  template <class Value, class Gradients>
-  static constexpr auto answer(const Value& value, const Gradients& gradients) {
-    if constexpr (WithValue) return value_with_gradients<Value, Gradients>{value, gradients};
-    else if constexpr (Aux) return std::pair(gradients, value.second);
-    else return gradients;
+  template <class Value, class Grads>
+  static constexpr auto answer(const Value& value, const Grads& grads) {
+    if constexpr (WithValue) return value_with_gradients<Value, Grads>{value, grads};
+    else if constexpr (Aux) return std::pair(grads, value.second);
+    else return grads;
   }
 };
 
 }  // namespace transform
 
 /// `auto [l, grads] = value_and_grad(loss)(model, x, y)`: calls loss(model, x, y), a scalar, and differentiates it with
-/// respect to the parameters (kind `param`) of the first argument, or to the argument itself if it is an array. `grads`
-/// has the first argument's type, each gradient its parameter's. With `has_aux` the function returns a pair (loss, aux)
-/// and `l` is that pair. Collectives: those of section "gradients" of the sharding rules. Source: jax.value_and_grad.
+/// respect to the parameters (kind `param`) of the first argument, or to the argument itself if it is an array or a tuple
+/// of arrays. `grads` has the members of the first argument, each gradient its parameter's type. With `has_aux` the
+/// function returns a pair (loss, aux) and `l` is that pair. Collectives: those of section "gradients" of the sharding
+/// rules. Source: jax.value_and_grad.
 template <class F>
 constexpr auto value_and_grad(F function) {
   return transform::differentiated<F, false, true>{function};

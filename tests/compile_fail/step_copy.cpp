@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: tessera: jit: the step changes a copy of its argument; take modules and optimizers by reference,
+//         auto& model
+// note: argument 1 of the step
+#include "trained.hpp"
+
+inline constexpr auto step = [](auto CURE((), (&)) model, auto& optimizer, auto x) {
+  auto [l, grads] = ts::value_and_grad(loss)(model, x);
+  optimizer.update(model, grads);
+  return l;
+};
+static_assert(lowers<step, model_type, optimizer_type, batch>());
