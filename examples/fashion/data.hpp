@@ -2,6 +2,8 @@
 // Batches of Fashion-MNIST as the model takes them.
 #pragma once
 
+#include "batch.hpp"
+
 #include <tessera/io/idx.hpp>
 #include <tessera/random/permutation.hpp>
 
@@ -16,26 +18,18 @@ namespace fashion {
 inline constexpr float pixel_mean = 0.2860F;
 inline constexpr float pixel_deviation = 0.3530F;
 
-/// Host memory of one batch.
-struct host_batch {
-  std::vector<float> images;
-  std::vector<std::int32_t> labels;
-
-  host_batch(std::size_t rows, std::size_t width) : images(rows * width), labels(rows) {}
-
-  /// Copies the samples `which`; rows beyond them are zeros with label 0.
-  void fill(const tessera::io::labelled_images& from, std::span<const std::uint32_t> which) {
-    const std::size_t width = images.size() / labels.size();
-    for (std::size_t row = 0; row < which.size(); ++row) {
-      const std::uint8_t* image = from.images.data.data() + which[row] * width;
-      for (std::size_t i = 0; i < width; ++i)
-        images[row * width + i] = (static_cast<float>(image[i]) / 255.0F - pixel_mean) / pixel_deviation;
-      labels[row] = from.labels.data[which[row]];
-    }
-    std::fill(images.begin() + static_cast<std::ptrdiff_t>(which.size() * width), images.end(), 0.0F);
-    std::fill(labels.begin() + static_cast<std::ptrdiff_t>(which.size()), labels.end(), 0);
+/// Copies the samples `which` to a batch; rows beyond them are zeros with label 0.
+inline void fill(host_batch& to, const tessera::io::labelled_images& from, std::span<const std::uint32_t> which) {
+  const std::size_t width = to.images.size() / to.labels.size();
+  for (std::size_t row = 0; row < which.size(); ++row) {
+    const std::uint8_t* image = from.images.data.data() + which[row] * width;
+    for (std::size_t i = 0; i < width; ++i)
+      to.images[row * width + i] = (static_cast<float>(image[i]) / 255.0F - pixel_mean) / pixel_deviation;
+    to.labels[row] = from.labels.data[which[row]];
   }
-};
+  std::fill(to.images.begin() + static_cast<std::ptrdiff_t>(which.size() * width), to.images.end(), 0.0F);
+  std::fill(to.labels.begin() + static_cast<std::ptrdiff_t>(which.size()), to.labels.end(), 0);
+}
 
 /// Samples [first, last) of a set, shuffled by a key; without one in order.
 inline std::vector<std::uint32_t> sample_order(std::size_t first, std::size_t last) {

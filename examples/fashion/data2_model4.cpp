@@ -12,7 +12,7 @@ static_assert(forward::text().find("over data") == std::string_view::npos);
 
 const char* const mesh_name = data2_model4::name;
 
-trainer make_trainer(const settings& s, std::int64_t warmup, std::int64_t total) {
+std::unique_ptr<trainer> make_trainer(const settings& s, std::int64_t warmup, std::int64_t total) {
   return trainer_for<data2_model4>(s, warmup, total);
 }
 

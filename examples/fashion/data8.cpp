@@ -6,7 +6,7 @@ namespace fashion {
 
 const char* const mesh_name = data8::name;
 
-trainer make_trainer(const settings& s, std::int64_t warmup, std::int64_t total) {
+std::unique_ptr<trainer> make_trainer(const settings& s, std::int64_t warmup, std::int64_t total) {
   return trainer_for<data8>(s, warmup, total);
 }
 

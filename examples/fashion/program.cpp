@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program: trains on Fashion-MNIST, tests after each epoch, writes metrics and curves. Which mesh it trains on is
 // decided by the file it is linked with.
+#include "data.hpp"
 #include "support/args.hpp"
 #include "support/csv.hpp"
 #include "support/progress.hpp"
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -53,13 +55,13 @@ split make_split(const tessera::io::fashion_mnist& data, std::size_t holdout) {
 }
 
 /// The share of test samples whose largest logit is their label's. The last batch is padded; padding does not count.
-double accuracy(const trainer& model, const split& data) {
+double accuracy(trainer& model, const split& data) {
   host_batch host(batch, pixels);
   std::size_t right = 0;
   const std::vector<std::uint32_t> order = sample_order(data.test_first, data.test_last);
   for (std::size_t at = 0; at < order.size(); at += batch) {
     const std::size_t count = std::min<std::size_t>(batch, order.size() - at);
-    host.fill(data.test, std::span(order).subspan(at, count));
+    fill(host, data.test, std::span(order).subspan(at, count));
     const std::vector<float> logits = model.logits(host);
     for (std::size_t row = 0; row < count; ++row) {
       const auto first = logits.begin() + static_cast<std::ptrdiff_t>(row * classes);
@@ -94,7 +96,7 @@ int train(const settings& s) {
   const std::int64_t steps = static_cast<std::int64_t>(data.train_count) / batch;
   const std::int64_t total = steps * s.epochs;
 
-  const trainer model = make_trainer(s, std::min<std::int64_t>(steps, total / 2), total);
+  const std::unique_ptr<trainer> model = make_trainer(s, std::min<std::int64_t>(steps, total / 2), total);
 
   examples::csv metrics(std::filesystem::path(s.out) / "metrics.csv",
                         {"epoch", "loss", "accuracy", "images_per_second"});
@@ -114,15 +116,15 @@ int train(const settings& s) {
     double sum = 0;
     const auto begin = std::chrono::steady_clock::now();
     for (std::int64_t step = 0; step < steps; ++step) {
-      host.fill(data.train, std::span(order).subspan(static_cast<std::size_t>(step * batch), batch));
-      const double loss_here = model.step(host);
+      fill(host, data.train, std::span(order).subspan(static_cast<std::size_t>(step * batch), batch));
+      const double loss_here = model->step(host);
       sum += loss_here;
       seen.loss_step.push_back(static_cast<double>(epoch * steps + step));
       seen.loss.push_back(loss_here);
       progress.step(loss_here);
     }
     training_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    const double share = accuracy(model, data);
+    const double share = accuracy(*model, data);
     const double images_per_second = static_cast<double>((epoch + 1) * steps * batch) / training_seconds;
     seen.epoch.push_back(static_cast<double>(epoch + 1));
     seen.accuracy.push_back(share);

@@ -3,12 +3,12 @@
 // them, the only one that pays for compiling its steps.
 #pragma once
 
-#include "data.hpp"
+#include "batch.hpp"
 #include "sizes.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,15 +26,17 @@ struct settings {
   double weight_decay = 1e-2;
 };
 
-struct trainer {
-  std::function<double(const host_batch&)> step;                ///< trains on a batch, returns its loss
-  std::function<std::vector<float>(const host_batch&)> logits;  ///< a row an image
+class trainer {
+ public:
+  virtual ~trainer() = default;
+  virtual double step(const host_batch& host) = 0;                ///< trains on a batch, returns its loss
+  virtual std::vector<float> logits(const host_batch& host) = 0;  ///< a row an image
 };
 
 /// The name of the mesh this program is built for.
 extern const char* const mesh_name;
 
 /// A model with its optimiser; the learning rate rises for `warmup` steps and falls until step `total`.
-trainer make_trainer(const settings& s, std::int64_t warmup, std::int64_t total);
+std::unique_ptr<trainer> make_trainer(const settings& s, std::int64_t warmup, std::int64_t total);
 
 }  // namespace fashion

@@ -48,11 +48,13 @@ std::vector<T> apply(const std::vector<T>& x, const std::vector<T>& y, F f) {
   constexpr dtype type = dtype_of<T>;
   std::vector<T> out(x.size());
   for (std::size_t i = 0; i < x.size(); i += static_cast<std::size_t>(lanes::width)) {
-    const auto count = static_cast<std::int64_t>(std::min(x.size() - i, static_cast<std::size_t>(lanes::width)));
-    lanes::template store_some<type>(out.data() + i,
-                                     f(lanes::template load_some<type>(x.data() + i, count, 1),
-                                       lanes::template load_some<type>(y.data() + i, count, 1)),
-                                     count);
+    const std::size_t count = std::min(x.size() - i, static_cast<std::size_t>(lanes::width));
+    T in[2][lanes::width]{};
+    T result[lanes::width];
+    std::copy_n(x.data() + i, count, in[0]);
+    std::copy_n(y.data() + i, count, in[1]);
+    lanes::template store<type>(result, f(lanes::template load<type>(in[0]), lanes::template load<type>(in[1])));
+    std::copy_n(result, count, out.data() + i);
   }
   return out;
 }

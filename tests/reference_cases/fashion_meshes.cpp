@@ -86,7 +86,7 @@ training train(const io::labelled_images& images, std::uint32_t seed, std::size_
   host_batch host(batch, pixels);
   training result;
   for (std::size_t step = 0; step < steps; ++step) {
-    host.fill(images, std::span(order).subspan(step * batch, batch));
+    fill(host, images, std::span(order).subspan(step * batch, batch));
     const auto x = ts::device_put<ts::shape<batch, pixels>, typename Layout::rows, mesh_of<Layout>>(host.images);
     const auto y = ts::device_put<ts::shape<batch>, typename Layout::rows, mesh_of<Layout>>(host.labels);
     result.losses.push_back(ts::jit<train_step>(model, optimizer, x, y).item());

@@ -39,18 +39,35 @@ struct lowering {
   /// Which kernels the program needs.
   static constexpr const analysis::kernel_needs& kernels() { return facts.kernels; }
 
+  static constexpr std::size_t argument_count() { return facts.argument_count; }
+
   /// Word `i` of the program's instruction lists, which end the packed program.
   static constexpr int instruction_word(std::size_t i) {
     return static_cast<int>(program_words::words[program_words::size - facts.kernels.word_count + i]);
   }
 
   /// The program in print: arguments, one line a step, results.
-  static constexpr std::string_view text() { return {printed.chars.data(), printed.size}; }
+  static constexpr std::string_view text() { return {printing::text.chars.data(), printing::text.size}; }
 
  private:
   static constexpr analysis::program_facts facts = analysis::facts_of(program(), mesh_type::value);
-  static constexpr std::size_t text_size = analysis::print<0>(program(), mesh_type::value).size;
-  static constexpr analysis::printed_text<text_size> printed = analysis::print<text_size>(program(), mesh_type::value);
+
+  /// A type of its own, so that only those who ask for the text pay for it. It is printed once, or twice if it needs
+  /// more room than a guess.
+  struct printing {
+    static constexpr std::size_t guess = 8192;
+    static constexpr analysis::printed_text<guess> roomy = analysis::print<guess>(program(), mesh_type::value);
+
+    static constexpr analysis::printed_text<roomy.size> shrink() {
+      if constexpr (roomy.size > guess) {
+        return analysis::print<roomy.size>(program(), mesh_type::value);
+      } else {
+        analysis::printed_text<roomy.size> exact;
+        return exact << std::string_view(roomy.chars.data(), roomy.size);
+      }
+    }
+    static constexpr analysis::printed_text<roomy.size> text = shrink();
+  };
 };
 
 /// What the trace of a step found wrong.

@@ -92,14 +92,6 @@ constexpr summary summarise(const graph::program& p, const mesh_value& mesh) {
   return result;
 }
 
-/// The element type that chooses a step's kernel; fused steps and copies have kernels for all.
-constexpr dtype kernel_type(const graph::program& p, const graph::step& s) {
-  const bool typed =
-      s.kind != graph::step_kind::fused && s.kind != graph::step_kind::copy_out && !graph::is_control(s.kind);
-  return typed ? p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer)].type
-               : dtype::f32;
-}
-
 /// Which kernels a program needs: kinds of steps by element type, and the places of its instruction lists.
 struct kernel_needs {
   static constexpr std::size_t kinds = graph::step_kinds;
@@ -119,7 +111,7 @@ constexpr std::size_t kernel_place(graph::step_kind kind, dtype type) {
 constexpr kernel_needs needs_of(const graph::program& p) {
   kernel_needs needs;
   for (const graph::step& s : p.steps)
-    if (!graph::is_control(s.kind)) needs.needed[kernel_place(s.kind, kernel_type(p, s))] = true;
+    if (!graph::is_control(s.kind)) needs.needed[kernel_place(s.kind, graph::kernel_type(p, s))] = true;
   needs.code_count = p.codes.size();
   needs.word_count = p.words.size();
   for (std::size_t i = 0; i < p.codes.size(); ++i) needs.codes[i] = p.codes[i];
@@ -130,10 +122,11 @@ constexpr kernel_needs needs_of(const graph::program& p) {
 struct program_facts {
   analysis::summary summary{};
   kernel_needs kernels{};
+  std::size_t argument_count = 0;
 };
 
 constexpr program_facts facts_of(const graph::program& p, const mesh_value& mesh) {
-  return {summarise(p, mesh), needs_of(p)};
+  return {summarise(p, mesh), needs_of(p), p.arguments.size()};
 }
 
 }  // namespace tessera::analysis

@@ -218,4 +218,11 @@ struct program {
   }
 };
 
+/// The element type that chooses a step's kernel; fused steps and copies have kernels for all.
+constexpr dtype kernel_type(const program& p, const step& s) {
+  const bool typed = s.kind != step_kind::fused && s.kind != step_kind::copy_out && !is_control(s.kind);
+  return typed ? p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer)].type
+               : dtype::f32;
+}
+
 }  // namespace tessera::graph

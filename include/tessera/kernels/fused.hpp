@@ -6,6 +6,7 @@
 #include <tessera/core/shape.hpp>
 #include <tessera/graph/op.hpp>
 #include <tessera/graph/program.hpp>
+#include <tessera/kernels/fused_call.hpp>
 #include <tessera/kernels/lanes.hpp>
 
 #include <array>
@@ -13,33 +14,6 @@
 #include <utility>
 
 namespace tessera::kernels {
-
-/// Arrays one fused call reads or writes at most.
-inline constexpr int max_fused_arrays = 80;
-
-/// The arguments of a fused kernel: extents, and for each source and result its memory and element strides. A source
-/// without memory counts from `base`.
-struct fused_call {
-  int rank = 0;
-  const std::int64_t* extents = nullptr;
-  void* data[max_fused_arrays];
-  const std::int64_t* strides[max_fused_arrays];
-  std::int64_t base[max_fused_arrays];
-
-  std::int64_t columns() const { return rank == 0 ? 1 : extents[rank - 1]; }
-  std::int64_t rows() const {
-    std::int64_t n = 1;
-    for (int d = 0; d + 1 < rank; ++d) n *= extents[d];
-    return n;
-  }
-};
-
-/// Part of a call: rows (all dimensions but the last) and columns from, to.
-struct fused_range {
-  std::int64_t first_row, last_row, first_column, last_column;
-};
-
-using fused_function = void (*)(const fused_call&, const fused_range&);
 
 /// An instruction list as `transform::lowering::fused_step` writes it, decoded at compile time.
 template <auto Words>
@@ -72,8 +46,7 @@ struct fused_code {
 };
 
 /// A fused kernel: for each vector of neighbours along the last dimension all sources are loaded, then all instructions
-/// run in registers, then all results are stored; so results may lie where sources of the same extents lay. A partial
-/// vector at the end goes through the same instructions, so an element's bits do not depend on where it stands.
+/// run in registers, then all results are stored; so results may lie where sources of the same extents lay.
 template <auto Words>
 struct fused_kernel {
   using code = fused_code<Words>;
@@ -101,32 +74,26 @@ struct fused_kernel {
   };
 
   template <int I>
-  static void load_once(registers& r, const fused_call& call, const std::int64_t* offsets) {
+  static void load_once(registers& r, const fused_row& row) {
     constexpr dtype type = code::source_type(I);
     using element = storage_t<type>;
     if constexpr (code::mode(I) == graph::source_mode::repeated)
-      r.template get<type>(I) = lane_set::template repeat<type>(static_cast<const element*>(call.data[I])[offsets[I]]);
+      r.template get<type>(I) = lane_set::template repeat<type>(*reinterpret_cast<const element*>(row.at[I]));
     if constexpr (code::mode(I) == graph::source_mode::count_repeated)
-      r.template get<type>(I) = lane_set::template repeat<type>(static_cast<element>(call.base[I] + offsets[I]));
+      r.template get<type>(I) = lane_set::template repeat<type>(static_cast<element>(row.counts[I]));
   }
 
-  template <int I, bool Whole>
-  static void load(registers& r, const fused_call& call, const std::int64_t* offsets, std::int64_t column,
-                   std::int64_t count) {
+  template <int I>
+  static void load(registers& r, const fused_row& row, std::int64_t column) {
     constexpr dtype type = code::source_type(I);
     constexpr graph::source_mode mode = code::mode(I);
-    using element = storage_t<type>;
-    if constexpr (mode == graph::source_mode::contiguous) {
-      const element* from = static_cast<const element*>(call.data[I]) + offsets[I] + column;
-      if constexpr (Whole) r.template get<type>(I) = lane_set::template load<type>(from);
-      else r.template get<type>(I) = lane_set::template load_some<type>(from, count, 1);
-    } else if constexpr (mode == graph::source_mode::strided) {
-      const std::int64_t stride = call.strides[I][call.rank - 1];
-      const element* from = static_cast<const element*>(call.data[I]) + offsets[I] + column * stride;
-      r.template get<type>(I) = lane_set::template load_some<type>(from, count, stride);
-    } else if constexpr (mode == graph::source_mode::count) {
-      r.template get<type>(I) = lane_set::template count_from<type>(call.base[I] + offsets[I] + column);
-    }
+    const auto* from = reinterpret_cast<const storage_t<type>*>(row.at[I]);
+    if constexpr (mode == graph::source_mode::contiguous)
+      r.template get<type>(I) = lane_set::template load<type>(from + column);
+    else if constexpr (mode == graph::source_mode::strided)
+      r.template get<type>(I) = lane_set::template load_strided<type>(from + column * row.strides[I], row.strides[I]);
+    else if constexpr (mode == graph::source_mode::count)
+      r.template get<type>(I) = lane_set::template count_from<type>(row.counts[I] + column);
   }
 
   template <int I>
@@ -153,48 +120,32 @@ struct fused_kernel {
     }
   }
 
-  template <int I, bool Whole>
-  static void store(registers& r, const fused_call& call, const std::int64_t* offsets, std::int64_t column,
-                    std::int64_t count) {
+  template <int I>
+  static void store(registers& r, const fused_row& row, std::int64_t column) {
     constexpr dtype type = code::result_type(I);
-    constexpr int array = code::sources + I;
-    auto* to = static_cast<storage_t<type>*>(call.data[array]) + offsets[array] + column;
-    if constexpr (Whole) lane_set::template store<type>(to, r.template get<type>(code::result_register(I)));
-    else lane_set::template store_some<type>(to, r.template get<type>(code::result_register(I)), count);
+    auto* to = reinterpret_cast<storage_t<type>*>(row.at[code::sources + I]) + column;
+    lane_set::template store<type>(to, r.template get<type>(code::result_register(I)));
   }
 
-  template <bool Whole>
-  static void block(registers& r, const fused_call& call, const std::int64_t* offsets, std::int64_t column,
-                    std::int64_t count) {
-    [&]<int... I>(std::integer_sequence<int, I...>) { (load<I, Whole>(r, call, offsets, column, count), ...); }
-    (std::make_integer_sequence<int, code::sources>{});
-    [&]<int... I>(std::integer_sequence<int, I...>) { (execute<I>(r), ...); }
-    (std::make_integer_sequence<int, code::instructions>{});
-    [&]<int... I>(std::integer_sequence<int, I...>) { (store<I, Whole>(r, call, offsets, column, count), ...); }
-    (std::make_integer_sequence<int, code::results>{});
-  }
-
-  /// Element offsets of all arrays at the start of a row.
-  static void row_offsets(const fused_call& call, std::int64_t row, std::int64_t* offsets) {
-    for (int a = 0; a < code::sources + code::results; ++a) offsets[a] = 0;
-    for (int d = call.rank - 2; d >= 0; --d) {
-      const std::int64_t at = row % call.extents[d];
-      row /= call.extents[d];
-      for (int a = 0; a < code::sources + code::results; ++a) offsets[a] += at * call.strides[a][d];
+  template <int... Source, int... Instruction, int... Result>
+  static void loop(const fused_row& row, std::int64_t vectors, std::integer_sequence<int, Source...>,
+                   std::integer_sequence<int, Instruction...>, std::integer_sequence<int, Result...>) {
+    registers r;
+    (load_once<Source>(r, row), ...);
+    for (std::int64_t column = 0; column < vectors * width; column += width) {
+      (load<Source>(r, row, column), ...);
+      (execute<Instruction>(r), ...);
+      (store<Result>(r, row, column), ...);
     }
+  }
+
+  static void loop(const fused_row& row, std::int64_t vectors) {
+    loop(row, vectors, std::make_integer_sequence<int, code::sources>{},
+         std::make_integer_sequence<int, code::instructions>{}, std::make_integer_sequence<int, code::results>{});
   }
 
   static void run(const fused_call& call, const fused_range& range) {
-    std::int64_t offsets[code::sources + code::results];
-    for (std::int64_t row = range.first_row; row < range.last_row; ++row) {
-      row_offsets(call, row, offsets);
-      registers r;
-      [&]<int... I>(std::integer_sequence<int, I...>) { (load_once<I>(r, call, offsets), ...); }
-      (std::make_integer_sequence<int, code::sources>{});
-      std::int64_t column = range.first_column;
-      for (; column + width <= range.last_column; column += width) block<true>(r, call, offsets, column, width);
-      if (column < range.last_column) block<false>(r, call, offsets, column, range.last_column - column);
-    }
+    run_fused_rows(Words.data(), width, &loop, call, range);
   }
 };
 

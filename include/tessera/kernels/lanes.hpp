@@ -5,6 +5,7 @@
 #include <tessera/core/dtype.hpp>
 #include <tessera/graph/op.hpp>
 #include <tessera/kernels/arch/xsimd.hpp>
+#include <tessera/kernels/detail/instance.hpp>
 #include <tessera/kernels/functions.hpp>
 
 #include <bit>
@@ -64,11 +65,11 @@ struct vector_lanes {
     return vector<D>::load_unaligned(from);
   }
 
-  /// `count` elements, `stride` apart; the other lanes are 0.
+  /// Elements `stride` apart.
   template <dtype D>
-  static vector<D> load_some(const storage_t<D>* from, std::int64_t count, std::int64_t stride) {
-    storage_t<D> lanes[width]{};
-    for (std::int64_t i = 0; i < count; ++i) lanes[i] = from[i * stride];
+  static vector<D> load_strided(const storage_t<D>* from, std::int64_t stride) {
+    storage_t<D> lanes[width];
+    for (std::int64_t i = 0; i < width; ++i) lanes[i] = from[i * stride];
     return vector<D>::load_unaligned(lanes);
   }
 
@@ -82,13 +83,6 @@ struct vector_lanes {
   template <dtype D>
   static void store(storage_t<D>* to, const vector<D>& x) {
     x.store_unaligned(to);
-  }
-
-  template <dtype D>
-  static void store_some(storage_t<D>* to, const vector<D>& x, std::int64_t count) {
-    storage_t<D> lanes[width];
-    x.store_unaligned(lanes);
-    for (std::int64_t i = 0; i < count; ++i) to[i] = lanes[i];
   }
 
   template <dtype D>
@@ -142,10 +136,10 @@ struct vector_lanes {
     else if constexpr (Code == op::rsqrt) return batch(batch(storage_t<D>{1}) / xsimd::sqrt(x));
     else if constexpr (Code == op::exp) return exponential<D>(x);
     else if constexpr (Code == op::log) return logarithm<D>(x);
-    else if constexpr (Code == op::log1p) return batch(xsimd::select(x == batch(storage_t<D>{0}), x, xsimd::log1p(x)));
+    else if constexpr (Code == op::log1p) return log_of_one_plus<D>(x);
     else if constexpr (Code == op::tanh) return xsimd::tanh(x);
-    else if constexpr (Code == op::sin) return xsimd::sin(x);
-    else if constexpr (Code == op::cos) return xsimd::cos(x);
+    else if constexpr (Code == op::sin) return sine<D>(x);
+    else if constexpr (Code == op::cos) return cosine<D>(x);
     else if constexpr (Code == op::erf) return error_function<D>(x);
     else if constexpr (Code == op::logistic) return logistic<D>(x);
     else if constexpr (Code == op::bit_not) return batch(~x);
@@ -217,32 +211,24 @@ struct vector_lanes {
     }
   }
 
+  // Functions too long to stand in every loop that calls them are compiled once for a program, see instances.hpp.
+
   /// erf(x), which is 1 beyond 6.5 even in float64; xsimd's own gives NaN for large numbers.
   template <dtype D>
-  static vector<D> error_function(const vector<D>& x) {
-    using batch = vector<D>;
-    const batch last(storage_t<D>{6.5});
-    return xsimd::erf(xsimd::select(xsimd::abs(x) > last, xsimd::copysign(last, x), x));
-  }
+  static vector<D> error_function(vector<D> x);
 
   /// a^b with the special values of C's pow; off by about |b log a| units in the last place.
   template <dtype D>
-  static vector<D> power(const vector<D>& a, const vector<D>& b) {
-    using batch = vector<D>;
-    const batch zero(storage_t<D>{0});
-    const batch one(storage_t<D>{1});
-    const batch infinity(std::numeric_limits<storage_t<D>>::infinity());
-    const batch size = xsimd::abs(a);
-    const batch half = b * batch(storage_t<D>{0.5});
-    const auto whole = xsimd::floor(b) == b;
-    const auto odd = whole && xsimd::floor(half) != half;
-    const auto below = xsimd::copysign(one, a) < zero;
-    const batch magnitude = exponential<D>(b * logarithm<D>(size));
-    const batch with_sign = xsimd::select(below && odd, negative<D>(magnitude), magnitude);
-    const auto undefined = below && !whole && size > zero && size < infinity;
-    const batch result = xsimd::select(undefined, batch(std::numeric_limits<storage_t<D>>::quiet_NaN()), with_sign);
-    return xsimd::select(b == zero || a == one || (size == one && xsimd::abs(b) == infinity), one, result);
-  }
+  static vector<D> power(vector<D> a, vector<D> b);
+
+  template <dtype D>
+  static vector<D> sine(vector<D> x);
+  template <dtype D>
+  static vector<D> cosine(vector<D> x);
+
+  /// log(1 + x); -0 stays -0.
+  template <dtype D>
+  static vector<D> log_of_one_plus(vector<D> x);
 
   /// 1 / (1 + exp(-x)), from exp(-|x|) so that nothing overflows.
   template <dtype D>
@@ -295,6 +281,51 @@ struct vector_lanes {
   }
 };
 
+template <class Widest>
+template <dtype D>
+auto vector_lanes<Widest>::error_function(vector<D> x) -> vector<D> {
+  using batch = vector<D>;
+  const batch last(storage_t<D>{6.5});
+  return xsimd::erf(xsimd::select(xsimd::abs(x) > last, xsimd::copysign(last, x), x));
+}
+
+template <class Widest>
+template <dtype D>
+auto vector_lanes<Widest>::power(vector<D> a, vector<D> b) -> vector<D> {
+  using batch = vector<D>;
+  const batch zero(storage_t<D>{0});
+  const batch one(storage_t<D>{1});
+  const batch infinity(std::numeric_limits<storage_t<D>>::infinity());
+  const batch size = xsimd::abs(a);
+  const batch half = b * batch(storage_t<D>{0.5});
+  const auto whole = xsimd::floor(b) == b;
+  const auto odd = whole && xsimd::floor(half) != half;
+  const auto below = xsimd::copysign(one, a) < zero;
+  const batch magnitude = exponential<D>(b * logarithm<D>(size));
+  const batch with_sign = xsimd::select(below && odd, negative<D>(magnitude), magnitude);
+  const auto undefined = below && !whole && size > zero && size < infinity;
+  const batch result = xsimd::select(undefined, batch(std::numeric_limits<storage_t<D>>::quiet_NaN()), with_sign);
+  return xsimd::select(b == zero || a == one || (size == one && xsimd::abs(b) == infinity), one, result);
+}
+
+template <class Widest>
+template <dtype D>
+auto vector_lanes<Widest>::sine(vector<D> x) -> vector<D> {
+  return xsimd::sin(x);
+}
+
+template <class Widest>
+template <dtype D>
+auto vector_lanes<Widest>::cosine(vector<D> x) -> vector<D> {
+  return xsimd::cos(x);
+}
+
+template <class Widest>
+template <dtype D>
+auto vector_lanes<Widest>::log_of_one_plus(vector<D> x) -> vector<D> {
+  return xsimd::select(x == vector<D>(storage_t<D>{0}), x, xsimd::log1p(x));
+}
+
 /// One element at a time, for conversions between sizes.
 struct scalar_lanes {
   static constexpr std::int64_t width = 1;
@@ -310,7 +341,7 @@ struct scalar_lanes {
     return *from;
   }
   template <dtype D>
-  static storage_t<D> load_some(const storage_t<D>* from, std::int64_t, std::int64_t) {
+  static storage_t<D> load_strided(const storage_t<D>* from, std::int64_t) {
     return *from;
   }
   template <dtype D>
@@ -322,10 +353,6 @@ struct scalar_lanes {
     *to = x;
   }
   template <dtype D>
-  static void store_some(storage_t<D>* to, storage_t<D> x, std::int64_t) {
-    *to = x;
-  }
-  template <dtype D>
   static storage_t<D> choose(bool mask, storage_t<D> a, storage_t<D> b) {
     return mask ? a : b;
   }
@@ -334,6 +361,21 @@ struct scalar_lanes {
     return convert_element<storage_t<To>>(x);
   }
 };
+
+#if defined(TESSERA_INSTANCE)
+
+#define TESSERA_LANE_FUNCTIONS(T, D)                                                            \
+  TESSERA_INSTANCE xsimd::batch<T> vector_lanes<T>::error_function<D>(xsimd::batch<T>);         \
+  TESSERA_INSTANCE xsimd::batch<T> vector_lanes<T>::power<D>(xsimd::batch<T>, xsimd::batch<T>); \
+  TESSERA_INSTANCE xsimd::batch<T> vector_lanes<T>::sine<D>(xsimd::batch<T>);                   \
+  TESSERA_INSTANCE xsimd::batch<T> vector_lanes<T>::cosine<D>(xsimd::batch<T>);                 \
+  TESSERA_INSTANCE xsimd::batch<T> vector_lanes<T>::log_of_one_plus<D>(xsimd::batch<T>);
+
+TESSERA_LANE_FUNCTIONS(float, f32)
+TESSERA_LANE_FUNCTIONS(double, f64)
+#undef TESSERA_LANE_FUNCTIONS
+
+#endif
 
 template <int Bytes>
 struct lanes_for : std::type_identity<vector_lanes<float>> {};

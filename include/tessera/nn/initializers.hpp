@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include <tessera/core/compiled.hpp>
 #include <tessera/core/error.hpp>
 #include <tessera/core/number_text.hpp>
 #include <tessera/random/distributions.hpp>
@@ -96,17 +97,24 @@ struct initializer {
     return std::sqrt(variance);
   }
 
-  static void check_range(std::span<const std::int64_t> shape, std::uint64_t first_index, std::size_t count) {
-    std::uint64_t size = 1;
-    for (const std::int64_t extent : shape) {
-      if (extent < 0) throw shape_error("nn::initializer: extent " + number_text(extent) + " is negative");
-      size *= static_cast<std::uint64_t>(extent);
-    }
-    if (first_index > size || count > size - first_index)
-      throw index_error("nn::initializer: elements [" + number_text(first_index) + ", " +
-                        number_text(first_index + count) + ") are outside [0, " + number_text(size) + ")");
-  }
+  static void check_range(std::span<const std::int64_t> shape, std::uint64_t first_index, std::size_t count);
 };
+
+#if defined(TESSERA_COMPILED)
+
+TESSERA_COMPILED void initializer::check_range(std::span<const std::int64_t> shape, std::uint64_t first_index,
+                                               std::size_t count) {
+  std::uint64_t size = 1;
+  for (const std::int64_t extent : shape) {
+    if (extent < 0) throw shape_error("nn::initializer: extent " + number_text(extent) + " is negative");
+    size *= static_cast<std::uint64_t>(extent);
+  }
+  if (first_index > size || count > size - first_index)
+    throw index_error("nn::initializer: elements [" + number_text(first_index) + ", " +
+                      number_text(first_index + count) + ") are outside [0, " + number_text(size) + ")");
+}
+
+#endif
 
 /// The standard initialisers, by the names of `jax.nn.initializers`. `stddev` and `scale` multiply the draw as it is.
 namespace initializers {

@@ -2,6 +2,7 @@
 // Modules on a mesh: initialising them, and their variables as lists.
 #pragma once
 
+#include <tessera/core/compiled.hpp>
 #include <tessera/core/error.hpp>
 #include <tessera/graph/visit.hpp>
 #include <tessera/nn/rngs.hpp>
@@ -34,31 +35,51 @@ constexpr void visit_kind(T& object, F&& f) {
   });
 }
 
-/// Fills the memory of a variable with what its initialiser says, block by block, so that any mesh gets the same array.
-template <class Variable>
-void initialise(Variable& v, const mesh_value& mesh, const aval& type, random::key key) {
-  using T = storage_t<Variable::element>;
-  v.data = runtime::make_storage(type, mesh);
-  if constexpr (std::same_as<T, float> || std::same_as<T, double>) {
-    for (std::int64_t shard = 0; shard < v.data->shards; ++shard)
-      runtime::for_each_run(type, mesh, v.data->varying, shard,
-                            [&](std::int64_t from, std::int64_t at, std::int64_t bytes) {
-                              auto* to = reinterpret_cast<T*>(v.data->block(shard) + at);
-                              const auto count = static_cast<std::size_t>(bytes) / sizeof(T);
-                              Variable::init.fill(std::span<T>(to, count), key, Variable::shape_type::extents,
-                                                  static_cast<std::uint64_t>(from) / sizeof(T));
-                            });
-  }
-}
+/// New memory with what an initialiser says, block by block, so that any mesh gets the same array; zeros where the
+/// elements are no floating-point numbers.
+runtime::storage_ptr initialised(const aval& type, const mesh_value& mesh, const initializer& init, random::key key);
+
+/// Raises value_error: a variable holds no array.
+[[noreturn]] void report_uninitialised();
 
 /// A checked copy of a variable's elements on the host, row-major.
 template <class Variable>
 std::vector<storage_t<Variable::element>> to_vector(const Variable& v) {
-  if (!v.data) throw value_error("nn::to_vector: the variable holds no array; initialise its module with init first");
+  if (!v.data) report_uninitialised();
   std::vector<storage_t<Variable::element>> host(static_cast<std::size_t>(Variable::shape_type::size));
   runtime::copy_to_host(*v.data, host.data());
   return host;
 }
+
+#if defined(TESSERA_COMPILED)
+
+template <class T>
+void fill_blocks(runtime::storage& to, const initializer& init, random::key key) {
+  std::int64_t extents[max_rank];
+  for (int d = 0; d < to.type.rank; ++d) extents[d] = to.type.dims[d].extent;
+  const std::span<const std::int64_t> whole(extents, static_cast<std::size_t>(to.type.rank));
+  for (std::int64_t shard = 0; shard < to.shards; ++shard)
+    runtime::for_each_run(to.type, to.mesh, to.varying, shard,
+                          [&](std::int64_t from, std::int64_t at, std::int64_t bytes) {
+                            const std::span<T> out(reinterpret_cast<T*>(to.block(shard) + at),
+                                                   static_cast<std::size_t>(bytes) / sizeof(T));
+                            init.fill(out, key, whole, static_cast<std::uint64_t>(from) / sizeof(T));
+                          });
+}
+
+TESSERA_COMPILED runtime::storage_ptr initialised(const aval& type, const mesh_value& mesh, const initializer& init,
+                                                  random::key key) {
+  runtime::storage_ptr data = runtime::make_storage(type, mesh);
+  if (type.type == dtype::f32) fill_blocks<float>(*data, init, key);
+  if (type.type == dtype::f64) fill_blocks<double>(*data, init, key);
+  return data;
+}
+
+TESSERA_COMPILED void report_uninitialised() {
+  throw value_error("nn::to_vector: the variable holds no array; initialise its module with init first");
+}
+
+#endif
 
 }  // namespace tessera::nn
 
@@ -74,8 +95,8 @@ nn::bound<Model, Mesh> init(nn::rngs streams) {
   if constexpr (fits<Model, Mesh>()) {
     visit_variables(static_cast<Model&>(model), [&](auto& v) {
       using V = std::remove_cvref_t<decltype(v)>;
-      nn::initialise(v, Mesh::value, resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result,
-                     streams("params"));
+      constexpr aval type = resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result;
+      v.data = nn::initialised(type, Mesh::value, V::init, streams("params"));
     });
   }
   return model;

@@ -2,7 +2,6 @@
 // Named streams of random keys that a model draws from: `rngs{0}`, `rngs{.params = 0, .dropout = 1}`.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -10,6 +9,11 @@
 #include <utility>
 #include <vector>
 
+#if defined(TESSERA_COMPILED)
+#include <algorithm>
+#endif
+
+#include <tessera/core/compiled.hpp>
 #include <tessera/core/error.hpp>
 #include <tessera/random/threefry.hpp>
 
@@ -55,41 +59,52 @@ struct rngs {
   std::vector<std::pair<std::string, rng_stream>> others{};
 
   /// These streams and one more, `rngs{0}.with("noise", 3)`; a name that is there already gets the new stream.
-  rngs with(std::string_view name, rng_stream stream) const {
-    rngs result = *this;
-    if (rng_stream* own = result.find(name)) *own = stream;
-    else result.others.emplace_back(name, stream);
-    return result;
-  }
+  rngs with(std::string_view name, rng_stream stream) const;
 
   /// The stream that draws for `name`.
-  rng_stream& operator[](std::string_view name) {
-    if (rng_stream* own = find(name); own != nullptr && own->present()) return *own;
-    if (default_stream.present()) return default_stream;
-    throw value_error("nn::rngs: no stream \"" + std::string(name) + "\" and no default stream; there is " + listed());
-  }
+  rng_stream& operator[](std::string_view name);
 
   random::key operator()(std::string_view name) { return (*this)[name](); }
   rng_stream fork(std::string_view name) { return (*this)[name].fork(); }
 
  private:
-  rng_stream* find(std::string_view name) {
-    if (name == "default") return &default_stream;
-    if (name == "params") return &params;
-    if (name == "dropout") return &dropout;
-    const auto named = std::find_if(others.begin(), others.end(), [name](const auto& s) { return s.first == name; });
-    return named == others.end() ? nullptr : &named->second;
-  }
-
-  std::string listed() const {
-    std::string names;
-    const auto add = [&names](std::string_view name, const rng_stream& stream) {
-      if (stream.present()) names += (names.empty() ? "" : ", ") + std::string(name);
-    };
-    add("params", params), add("dropout", dropout);
-    for (const auto& [name, stream] : others) add(name, stream);
-    return names.empty() ? "none" : names;
-  }
+  rng_stream* find(std::string_view name);
+  std::string listed() const;
 };
+
+#if defined(TESSERA_COMPILED)
+
+TESSERA_COMPILED rngs rngs::with(std::string_view name, rng_stream stream) const {
+  rngs result = *this;
+  if (rng_stream* own = result.find(name)) *own = stream;
+  else result.others.emplace_back(name, stream);
+  return result;
+}
+
+TESSERA_COMPILED rng_stream* rngs::find(std::string_view name) {
+  if (name == "default") return &default_stream;
+  if (name == "params") return &params;
+  if (name == "dropout") return &dropout;
+  const auto named = std::find_if(others.begin(), others.end(), [name](const auto& s) { return s.first == name; });
+  return named == others.end() ? nullptr : &named->second;
+}
+
+TESSERA_COMPILED std::string rngs::listed() const {
+  std::string names;
+  const auto add = [&names](std::string_view name, const rng_stream& stream) {
+    if (stream.present()) names += (names.empty() ? "" : ", ") + std::string(name);
+  };
+  add("params", params), add("dropout", dropout);
+  for (const auto& [name, stream] : others) add(name, stream);
+  return names.empty() ? "none" : names;
+}
+
+TESSERA_COMPILED rng_stream& rngs::operator[](std::string_view name) {
+  if (rng_stream* own = find(name); own != nullptr && own->present()) return *own;
+  if (default_stream.present()) return default_stream;
+  throw value_error("nn::rngs: no stream \"" + std::string(name) + "\" and no default stream; there is " + listed());
+}
+
+#endif
 
 }  // namespace tessera::nn

@@ -2,6 +2,7 @@
 // What modules are made of: arrays of known dtype, shape and sharding that a step reads and replaces.
 #pragma once
 
+#include <tessera/core/compiled.hpp>
 #include <tessera/core/diagnose.hpp>
 #include <tessera/graph/expr.hpp>
 #include <tessera/nn/initializers.hpp>
@@ -90,12 +91,18 @@ struct variable {
 using scalar = variable<hyperparameter, dtype::f32, shape<>>;
 
 /// A scalar that holds `number`.
-inline scalar make_scalar(double number) {
+scalar make_scalar(double number);
+
+#if defined(TESSERA_COMPILED)
+
+TESSERA_COMPILED scalar make_scalar(double number) {
   scalar s;
   s.data = runtime::make_storage(scalar_aval(dtype::f32), mesh_value{});
   const auto value = static_cast<float>(number);
   runtime::copy_from_host(*s.data, &value);
   return s;
 }
+
+#endif
 
 }  // namespace tessera::nn

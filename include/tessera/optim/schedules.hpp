@@ -2,6 +2,7 @@
 // Learning rates as functions of the step count, in a trace as on the host.
 #pragma once
 
+#include <tessera/core/compiled.hpp>
 #include <tessera/core/error.hpp>
 #include <tessera/core/number_text.hpp>
 #include <tessera/graph/value.hpp>
@@ -37,13 +38,7 @@ concept Schedule = requires(const T& s, graph::value t) {
 };
 
 /// The number a scalar holds on the host.
-inline float number_of(const nn::scalar& s) {
-  if (!s.data)
-    throw value_error("optim: a hyperparameter holds no number; make its schedule or optimiser by its function");
-  float value;
-  runtime::copy_to_host(*s.data, &value);
-  return value;
-}
+float number_of(const nn::scalar& s);
 constexpr graph::value traced_number(const nn::scalar& s) { return graph::seen(s.handle.owner, s.handle.id); }
 
 /// Always the same rate. Source: optax.constant_schedule.
@@ -90,9 +85,24 @@ struct warmup_cosine_decay_schedule_t {
 
 /// Rates are numbers a step, steps are counted from 0. `warmup_steps` at least 1 and less than `decay_steps`, the whole
 /// length; peak not 0; else value_error. Source: optax.warmup_cosine_decay_schedule.
-inline warmup_cosine_decay_schedule_t warmup_cosine_decay_schedule(double init_value, double peak_value,
-                                                                   std::int64_t warmup_steps, std::int64_t decay_steps,
-                                                                   double end_value = 0) {
+warmup_cosine_decay_schedule_t warmup_cosine_decay_schedule(double init_value, double peak_value,
+                                                            std::int64_t warmup_steps, std::int64_t decay_steps,
+                                                            double end_value = 0);
+
+#if defined(TESSERA_COMPILED)
+
+TESSERA_COMPILED float number_of(const nn::scalar& s) {
+  if (!s.data)
+    throw value_error("optim: a hyperparameter holds no number; make its schedule or optimiser by its function");
+  float value;
+  runtime::copy_to_host(*s.data, &value);
+  return value;
+}
+
+TESSERA_COMPILED warmup_cosine_decay_schedule_t warmup_cosine_decay_schedule(double init_value, double peak_value,
+                                                                             std::int64_t warmup_steps,
+                                                                             std::int64_t decay_steps,
+                                                                             double end_value) {
   const auto refuse = [](const char* name, const std::string& value, const std::string& range) {
     throw value_error(std::string("warmup_cosine_decay_schedule: ") + name + " is " + value + "; it must be " + range);
   };
@@ -106,5 +116,7 @@ inline warmup_cosine_decay_schedule_t warmup_cosine_decay_schedule(double init_v
   return {nn::make_scalar(init_value), nn::make_scalar(peak_value), nn::make_scalar(static_cast<double>(warmup_steps)),
           nn::make_scalar(static_cast<double>(decay_steps)), nn::make_scalar(end_value)};
 }
+
+#endif
 
 }  // namespace tessera::optim

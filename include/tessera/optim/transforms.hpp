@@ -2,18 +2,14 @@
 // The steps that optimisers chain: momentum, Adam's scaling, weight decay, clipping, learning rates.
 #pragma once
 
+#include <tessera/core/compiled.hpp>
 #include <tessera/optim/schedules.hpp>
 #include <tessera/optim/transformation.hpp>
 
 namespace tessera::optim {
 
 /// An argument of an optimiser, refused unless it lies in [low, high).
-inline double checked(const char* name, double value, double low, double high) {
-  if (!(value >= low && value < high))
-    throw value_error(std::string("optim: ") + name + " is " + number_text(value) + "; it must be in [" +
-                      number_text(low) + ", " + number_text(high) + ")");
-  return value;
-}
+double checked(const char* name, double value, double low, double high);
 
 /// u <- g + decay m; m <- u. Source: optax.trace.
 struct trace_t {
@@ -32,7 +28,7 @@ struct trace_t {
   }
 };
 
-inline trace_t trace(double decay) { return {nn::make_scalar(checked("momentum", decay, 0, 1))}; }
+trace_t trace(double decay);
 
 /// m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, u <- (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps), t from 1;
 /// the powers are float32. Source: Kingma and Ba 2015; optax.scale_by_adam.
@@ -71,11 +67,7 @@ struct scale_by_adam_t {
   }
 };
 
-inline scale_by_adam_t scale_by_adam(double b1 = 0.9, double b2 = 0.999, double eps = 1e-8) {
-  checked("b1", b1, 0, 1), checked("b2", b2, 0, 1), checked("eps", eps, 0, 1);
-  return {nn::make_scalar(b1), nn::make_scalar(1 - b1), nn::make_scalar(b2), nn::make_scalar(1 - b2),
-          nn::make_scalar(eps)};
-}
+scale_by_adam_t scale_by_adam(double b1 = 0.9, double b2 = 0.999, double eps = 1e-8);
 
 /// u <- u + weight_decay p. Source: optax.add_decayed_weights.
 struct add_decayed_weights_t {
@@ -91,9 +83,7 @@ struct add_decayed_weights_t {
   }
 };
 
-inline add_decayed_weights_t add_decayed_weights(double weight_decay) {
-  return {nn::make_scalar(checked("weight_decay", weight_decay, 0, 1e9))};
-}
+add_decayed_weights_t add_decayed_weights(double weight_decay);
 
 /// The square root of the sum of all squares, over whole arrays, however they are cut.
 constexpr graph::value global_norm(const values& updates) {
@@ -124,11 +114,7 @@ struct clip_by_global_norm_t {
   }
 };
 
-inline clip_by_global_norm_t clip_by_global_norm(double max_norm) {
-  if (!(max_norm > 0))
-    throw value_error("clip_by_global_norm: max_norm is " + number_text(max_norm) + "; it must be more than 0");
-  return {nn::make_scalar(max_norm)};
-}
+clip_by_global_norm_t clip_by_global_norm(double max_norm);
 
 /// u <- -rate(t) u, t from 0. Source: optax.scale_by_learning_rate.
 template <Schedule Rate>
@@ -168,12 +154,43 @@ struct scale_by_learning_rate_t<constant_schedule_t> {
   }
 };
 
-inline scale_by_learning_rate_t<constant_schedule_t> scale_by_learning_rate(double rate) {
-  return {constant_schedule(checked("learning_rate", rate, 0, 1e9))};
-}
+scale_by_learning_rate_t<constant_schedule_t> scale_by_learning_rate(double rate);
 template <Schedule Rate>
 scale_by_learning_rate_t<Rate> scale_by_learning_rate(Rate rate) {
   return {std::move(rate)};
 }
+
+#if defined(TESSERA_COMPILED)
+
+TESSERA_COMPILED double checked(const char* name, double value, double low, double high) {
+  if (!(value >= low && value < high))
+    throw value_error(std::string("optim: ") + name + " is " + number_text(value) + "; it must be in [" +
+                      number_text(low) + ", " + number_text(high) + ")");
+  return value;
+}
+
+TESSERA_COMPILED trace_t trace(double decay) { return {nn::make_scalar(checked("momentum", decay, 0, 1))}; }
+
+TESSERA_COMPILED scale_by_adam_t scale_by_adam(double b1, double b2, double eps) {
+  checked("b1", b1, 0, 1), checked("b2", b2, 0, 1), checked("eps", eps, 0, 1);
+  return {nn::make_scalar(b1), nn::make_scalar(1 - b1), nn::make_scalar(b2), nn::make_scalar(1 - b2),
+          nn::make_scalar(eps)};
+}
+
+TESSERA_COMPILED add_decayed_weights_t add_decayed_weights(double weight_decay) {
+  return {nn::make_scalar(checked("weight_decay", weight_decay, 0, 1e9))};
+}
+
+TESSERA_COMPILED clip_by_global_norm_t clip_by_global_norm(double max_norm) {
+  if (!(max_norm > 0))
+    throw value_error("clip_by_global_norm: max_norm is " + number_text(max_norm) + "; it must be more than 0");
+  return {nn::make_scalar(max_norm)};
+}
+
+TESSERA_COMPILED scale_by_learning_rate_t<constant_schedule_t> scale_by_learning_rate(double rate) {
+  return {constant_schedule(checked("learning_rate", rate, 0, 1e9))};
+}
+
+#endif
 
 }  // namespace tessera::optim

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <tessera/kernels/instances.hpp>
+#include <tessera/optim/transforms.hpp>
 #include <tessera/runtime/executor.hpp>
+#include <tessera/runtime/step_functions.hpp>
+#include <tessera/runtime/tensor.hpp>
 
 #if defined(TESSERA_INSTANCE)
 

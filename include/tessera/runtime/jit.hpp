@@ -4,26 +4,20 @@
 
 #include <tessera/analysis/lowered.hpp>
 #include <tessera/graph/paths.hpp>
-#include <tessera/runtime/executor.hpp>
-#include <tessera/runtime/instances.hpp>
+#include <tessera/kernels/fused.hpp>
+#include <tessera/runtime/program_runs.hpp>
+#include <tessera/runtime/step_functions.hpp>
 #include <tessera/runtime/tensor.hpp>
 
 #include <array>
-#include <functional>
-#include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace tessera {
 
 namespace runtime {
-
-/// A program from its words. Not constexpr: compilers would run it once more while they compile.
-inline graph::program decode(std::span<const std::int64_t> words) { return graph::unpack_program(words); }
 
 /// Instruction list number I of a program.
 template <class Program, std::size_t I>
@@ -37,192 +31,88 @@ constexpr auto code_words() {
 
 /// One kernel an instruction list.
 template <class Program>
-std::vector<kernels::fused_function> fused_functions() {
-  return []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::vector<kernels::fused_function>{&kernels::fused_kernel<code_words<Program, I>()>::run...};
+std::span<const kernels::fused_function> fused_functions() {
+  if constexpr (constexpr std::size_t count = Program::kernels().code_count; count == 0) {
+    return {};
+  } else {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      static constexpr kernels::fused_function functions[] = {&kernels::fused_kernel<code_words<Program, I>()>::run...};
+      return std::span<const kernels::fused_function>(functions);
+    }
+    (std::make_index_sequence<count>{});
   }
-  (std::make_index_sequence<Program::kernels().code_count>{});
 }
 
-/// The function of each step; only those that some step needs are compiled.
+#if defined(TESSERA_PRECOMPILED_KERNELS)
+
+/// The function of any kind of step, from the library of kernels.
 template <class Program>
-std::vector<executor::step_function> step_functions(const graph::program& p) {
+inline constexpr auto step_function_of = &any_step_function;
+
+#else
+
+/// The function of a kind of step; only those that some step of the program needs are compiled.
+template <class Program>
+step_function step_function_of(graph::step_kind kind, dtype type) {
   using needs = analysis::kernel_needs;
-  executor::step_function table[needs::kinds * needs::types]{};
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    const auto fill = [&]<std::size_t Place>(std::integral_constant<std::size_t, Place>) {
-      constexpr auto kind = static_cast<graph::step_kind>(Place / needs::types);
-      constexpr auto type = static_cast<dtype>(Place % needs::types);
-      if constexpr (Program::kernels().needed[Place]) table[Place] = executor::function_for<kind, storage_t<type>>();
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    step_function found = nullptr;
+    const auto look = [&]<std::size_t Place>(std::integral_constant<std::size_t, Place>) {
+      constexpr auto of_kind = static_cast<graph::step_kind>(Place / needs::types);
+      constexpr auto of_type = static_cast<dtype>(Place % needs::types);
+      if constexpr (Program::kernels().needed[Place])
+        if (kind == of_kind && type == of_type) found = executor::function_for<of_kind, storage_t<of_type>>();
     };
-    (fill(std::integral_constant<std::size_t, I>{}), ...);
+    (look(std::integral_constant<std::size_t, I>{}), ...);
+    return found;
   }
   (std::make_index_sequence<needs::kinds * needs::types>{});
-  std::vector<executor::step_function> functions;
-  for (const graph::step& s : p.steps)
-    functions.push_back(table[analysis::kernel_place(s.kind, analysis::kernel_type(p, s))]);
-  return functions;
 }
 
-/// Which arguments a program writes.
-inline std::vector<char> written_arguments(const graph::program& p) {
-  std::vector<char> written(p.arguments.size(), 0);
-  for (const graph::interface_value& r : p.results)
-    if (r.alias >= 0) written[static_cast<std::size_t>(r.alias)] = 1;
-  return written;
-}
+#endif
 
-/// Executors of one program that are not running; a run takes one and gives it back, so calls from several threads each
-/// have an arena.
+/// The executors of one program.
 template <class Program>
-class executor_pool {
- public:
-  struct slot {
-    executor program;
-    std::vector<char> written;  ///< by argument
-    std::vector<storage*> arguments{};
-    std::vector<storage*> results{};
-    std::vector<storage_ptr> numbers{};            ///< memory for arguments that are plain numbers
-    std::vector<std::vector<storage_ptr>> kept{};  ///< for each result, storages that were handed out
-    std::vector<storage_ptr> held{};               ///< of the running call
-  };
-
-  std::unique_ptr<slot> take() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!idle_.empty()) {
-        std::unique_ptr<slot> found = std::move(idle_.back());
-        idle_.pop_back();
-        return found;
-      }
-    }
-    const graph::program p = decode(Program::program_words::words);
-    auto made = std::make_unique<slot>(
-        slot{executor(p, Program::mesh_type::value, step_functions<Program>(p), fused_functions<Program>()),
-             written_arguments(p)});
-    made->arguments.resize(made->program.program().arguments.size());
-    made->numbers.resize(made->arguments.size());
-    made->results.resize(made->program.program().results.size());
-    made->kept.resize(made->results.size());
-    return made;
-  }
-
-  void give_back(std::unique_ptr<slot> used) {
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(used));
-  }
-
-  static executor_pool& instance() {
-    static executor_pool pool;
-    return pool;
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<slot>> idle_;
-};
-
-/// Storage for a result: one handed out earlier that nobody holds any more, or a new one.
-inline storage_ptr result_storage(std::vector<storage_ptr>& kept, const aval& type, const mesh_value& mesh) {
-  for (const storage_ptr& candidate : kept)
-    if (candidate.unique()) return candidate;
-  kept.push_back(make_storage(type, mesh));
-  return kept.back();
+program_runs& runs_of() {
+  static program_runs runs({Program::program_words::words, Program::mesh_type::value, fused_functions<Program>(),
+                            step_function_of<Program>});
+  return runs;
 }
 
-/// Gathers the memory of arguments in the order of the trace; keeps temporaries for numbers alive.
-struct argument_collector {
-  std::vector<storage*>& into;
-  std::vector<storage_ptr>& numbers;
-  std::size_t next = 0;
-  int argument = 0;  ///< of the step, from 1
+/// The path of the first variable of an object that holds no array: `layers[2].kernel`.
+template <class Arg>
+std::string empty_variable(const void* object) {
+  std::string found;
+  visit_paths(*static_cast<const Arg*>(object), [&](const member_path& path, const auto& v) {
+    if (found.empty() && !v.data) found = path.view();
+  });
+  return found;
+}
 
-  template <class Arg>
-  void add(const storage_ptr& data, const Arg& arg) {
-    if (!data) missing(arg);
-    into[next++] = data.get();
-  }
+/// Lists the arguments of a step, and the memory of their arrays in the order of the trace.
+struct argument_list {
+  argument* next;
+  step_argument* object;
 
-  /// `jit: argument 1 of the step, layers[2].kernel, holds no array`.
-  template <class Arg>
-  [[noreturn]] void missing(const Arg& arg) const {
-    std::string what;
-    if constexpr (Tensor<Arg>) {
-      what = type_text<Arg>();
-    } else {
-      visit_paths(arg, [&](const member_path& path, const auto& v) {
-        if (what.empty() && !v.data) what = path.view();
-      });
-    }
-    throw value_error("jit: argument " + std::to_string(argument) + " of the step, " + what +
-                      ", holds no array; initialise it first");
-  }
+  void variable(storage_ptr& data) { *next++ = {.data = &data, .own = &data}; }
+  void variable(const storage_ptr& data) { *next++ = {.data = &data}; }
 
   template <class Arg>
   void collect(Arg& arg) {
-    ++argument;
+    const argument* first = next;
     if constexpr (Tensor<Arg>) {
-      add(arg.data(), arg);
+      *next++ = {.data = &arg.data()};
+      *object = {.type = type_text<std::remove_const_t<Arg>>()};
     } else if constexpr (Number<Arg>) {
-      storage_ptr& data = numbers[next];
-      if (!data) data = make_storage(scalar_aval(dtype_of<std::remove_const_t<Arg>>), mesh_value{});
-      copy_from_host(*data, &arg);
-      into[next++] = data.get();
+      *next++ = {.number = &arg, .type = dtype_of<std::remove_const_t<Arg>>};
     } else {
-      visit_variables(arg, [&](auto& v) { add(v.data, arg); });
+      visit_variables(arg, [this](auto& v) { variable(v.data); });
+      *object = {.object = &arg, .bytes = sizeof(Arg), .empty_variable = &empty_variable<std::remove_const_t<Arg>>};
     }
+    object->count = static_cast<std::size_t>(next - first);
+    ++object;
   }
 };
-
-/// Where an argument with variables lies, and whether the step writes one of them.
-struct object_place {
-  const std::byte* begin = nullptr;
-  const std::byte* end = nullptr;
-  bool written = false;
-};
-template <class Arg>
-object_place place_of(const Arg& arg, const std::vector<char>& written, std::size_t& next) {
-  if constexpr (Tensor<Arg> || Number<Arg>) {
-    ++next;
-    return {};
-  } else {
-    const auto* begin = reinterpret_cast<const std::byte*>(&arg);
-    object_place place{begin, begin + sizeof(Arg)};
-    visit_variables(arg, [&](const auto&) { place.written = place.written || written[next++] != 0; });
-    return place;
-  }
-}
-
-/// One object, or an object and a part of it, may be passed twice to a step that only reads it.
-template <class... Args>
-void check_distinct(const std::vector<char>& written, const Args&... args) {
-  if constexpr ((0 + ... + (!Tensor<Args> && !Number<Args> ? 1 : 0)) > 1) {
-    std::size_t next = 0;
-    const object_place places[] = {place_of(args, written, next)...};
-    for (std::size_t i = 0; i < sizeof...(Args); ++i)
-      for (std::size_t j = 0; j < i; ++j)
-        if ((places[i].written || places[j].written) && std::less<>{}(places[i].begin, places[j].end) &&
-            std::less<>{}(places[j].begin, places[i].end))
-          throw value_error("jit: arguments " + std::to_string(j + 1) + " and " + std::to_string(i + 1) +
-                            " of the step are one object, or one is part of the other, and the step writes it; pass it "
-                            "once");
-  }
-}
-
-/// Storages that a step writes and someone else holds too are copied first, so that copies of a model keep their values.
-template <class Arg>
-void separate(Arg& arg, const std::vector<char>& written, std::size_t& next) {
-  if constexpr (Tensor<Arg> || Number<Arg>) {
-    ++next;
-  } else {
-    visit_variables(arg, [&](auto& v) {
-      if constexpr (!std::is_const_v<std::remove_reference_t<decltype(v)>>) {
-        if (written[next] && v.data && !v.data.unique()) v.data = clone(*v.data);
-      }
-      ++next;
-    });
-  }
-}
 
 /// The run-time form of a traced result: a tensor for an array, a tuple of forms for a tuple or pair.
 template <class Result, class Mesh>
@@ -236,29 +126,26 @@ struct runtime_form<expr<Type, Own>, Mesh> {
       -> tensor<Type.type, shape<Type.dims[D].extent...>, spec_type<type, Mesh>, Mesh>;
   using tensor_type = decltype(deduce(std::make_index_sequence<static_cast<std::size_t>(Type.rank)>{}));
 
-  static tensor_type make(const std::vector<storage_ptr>& results, std::size_t& next) {
-    return tensor_type(results[next++]);
-  }
+  static constexpr std::size_t count = 1;
+  static tensor_type make(storage_ptr*& next) { return tensor_type(std::move(*next++)); }
 };
 template <class... Parts, class Mesh>
 struct runtime_form<std::tuple<Parts...>, Mesh> {
-  static auto make(const std::vector<storage_ptr>& results, std::size_t& next) {
-    return std::tuple{runtime_form<std::remove_cvref_t<Parts>, Mesh>::make(results, next)...};
+  static constexpr std::size_t count = (std::size_t{0} + ... + runtime_form<std::remove_cvref_t<Parts>, Mesh>::count);
+  static auto make(storage_ptr*& next) {
+    return std::tuple{runtime_form<std::remove_cvref_t<Parts>, Mesh>::make(next)...};
   }
 };
 template <class First, class Second, class Mesh>
 struct runtime_form<std::pair<First, Second>, Mesh> {
-  static auto make(const std::vector<storage_ptr>& results, std::size_t& next) {
-    auto first = runtime_form<std::remove_cvref_t<First>, Mesh>::make(results, next);
-    return std::pair{std::move(first), runtime_form<std::remove_cvref_t<Second>, Mesh>::make(results, next)};
-  }
-};
+  using first_form = runtime_form<std::remove_cvref_t<First>, Mesh>;
+  using second_form = runtime_form<std::remove_cvref_t<Second>, Mesh>;
 
-/// Gives the slot back when the call ends, whichever way.
-template <class Program>
-struct borrowed_slot {
-  std::unique_ptr<typename executor_pool<Program>::slot> slot = executor_pool<Program>::instance().take();
-  ~borrowed_slot() { executor_pool<Program>::instance().give_back(std::move(slot)); }
+  static constexpr std::size_t count = first_form::count + second_form::count;
+  static auto make(storage_ptr*& next) {
+    auto first = first_form::make(next);
+    return std::pair{std::move(first), second_form::make(next)};
+  }
 };
 
 /// A part of a result that an error was reported about; it silences what a program asks of it.
@@ -268,46 +155,40 @@ struct refused_tensor {
 };
 template <Poison Refused, class Mesh>
 struct runtime_form<Refused, Mesh> {
-  static refused_tensor make(const std::vector<storage_ptr>&, std::size_t&) { return {}; }
+  static constexpr std::size_t count = 1;
+  static refused_tensor make(storage_ptr*&) { return {}; }
 };
 
 /// What stands for the result of a step in which an error was reported.
 template <class Program>
 auto refused_call() {
   using result = std::remove_cvref_t<typename Program::traced::result_type>;
-  std::size_t next = 0;
-  if constexpr (requires(std::vector<storage_ptr> none) {
-                  runtime_form<result, typename Program::mesh_type>::make(none, next);
-                })
-    return runtime_form<result, typename Program::mesh_type>::make({}, next);
-  else return refused_tensor{};
+  if constexpr (requires(storage_ptr * next) { runtime_form<result, typename Program::mesh_type>::make(next); }) {
+    using form = runtime_form<result, typename Program::mesh_type>;
+    std::array<storage_ptr, form::count> none;
+    storage_ptr* next = none.data();
+    return form::make(next);
+  } else {
+    return refused_tensor{};
+  }
 }
 
 /// One call of a lowered program.
 template <class Program, class... Args>
 auto call(Args&... args) {
-  borrowed_slot<Program> borrowed;
-  auto& slot = *borrowed.slot;
-  const graph::program& p = slot.program.program();
-  check_distinct(slot.written, args...);
-  std::size_t next_argument = 0;
-  (separate(args, slot.written, next_argument), ...);
-  argument_collector collector{slot.arguments, slot.numbers};
-  (collector.collect(args), ...);
-  slot.held.clear();
-  for (std::size_t i = 0; i < p.results.size(); ++i) {
-    const graph::interface_value& r = p.results[i];
-    if (r.alias >= 0) continue;
-    slot.held.push_back(result_storage(slot.kept[i], r.type, Program::mesh_type::value));
-    slot.results[i] = slot.held.back().get();
-  }
-  slot.program.run(slot.arguments, slot.results);
+  std::array<argument, Program::argument_count()> arguments;
+  std::array<step_argument, sizeof...(Args)> objects;
+  argument_list list{arguments.data(), objects.data()};
+  (list.collect(args), ...);
   using result = std::remove_cvref_t<typename Program::traced::result_type>;
-  if constexpr (!std::is_void_v<result>) {
-    std::size_t next = 0;
-    auto made = runtime_form<result, typename Program::mesh_type>::make(slot.held, next);
-    slot.held.clear();
-    return made;
+  if constexpr (std::is_void_v<result>) {
+    runs_of<Program>().run(arguments, objects, {});
+  } else {
+    using form = runtime_form<result, typename Program::mesh_type>;
+    std::array<storage_ptr, form::count> results;
+    runs_of<Program>().run(arguments, objects, results);
+    storage_ptr* next = results.data();
+    return form::make(next);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/core/alignment.hpp>
+#include <tessera/core/compiled.hpp>
 #include <tessera/core/error.hpp>
 #include <tessera/core/shards.hpp>
 #include <tessera/runtime/memory.hpp>
@@ -24,14 +25,7 @@ struct storage {
   memory bytes;
   std::atomic<int> owners{0};
 
-  storage(const aval& t, const mesh_value& m)
-      : type(t),
-        mesh(m),
-        varying(static_cast<axis_set>(t.cut() | t.unreduced)),
-        shards(devices_in(varying, m)),
-        block_bytes(local_block(t, m).bytes()),
-        stride(aligned(block_bytes)),
-        bytes(stride * shards) {}
+  storage(const aval& t, const mesh_value& m);
 
   std::byte* block(std::int64_t shard) const { return bytes.data() + shard * stride; }
 };
@@ -48,7 +42,7 @@ class storage_ptr {
     return *this;
   }
   constexpr ~storage_ptr() {
-    if (target_ != nullptr && target_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete target_;
+    if (target_ != nullptr) release(target_);
   }
 
   constexpr storage* get() const { return target_; }
@@ -63,20 +57,22 @@ class storage_ptr {
     if (target_ != nullptr) target_->owners.fetch_add(1, std::memory_order_relaxed);
   }
 
+  static void release(storage* target);
+
   storage* target_ = nullptr;
 };
 
 /// New zeroed storage.
-inline storage_ptr make_storage(const aval& type, const mesh_value& mesh) {
-  return storage_ptr(new storage(type, mesh));
-}
+storage_ptr make_storage(const aval& type, const mesh_value& mesh);
 
 /// New storage with the same content.
-inline storage_ptr clone(const storage& from) {
-  storage_ptr copy = make_storage(from.type, from.mesh);
-  std::memcpy(copy->bytes.data(), from.bytes.data(), static_cast<std::size_t>(from.bytes.size()));
-  return copy;
-}
+storage_ptr clone(const storage& from);
+
+/// Fills all blocks from a whole row-major host array of the same element type.
+void copy_from_host(storage& to, const void* host);
+
+/// Puts all blocks together into a whole row-major host array.
+void copy_to_host(const storage& from, void* host);
 
 /// Calls f(block's byte offset in the host array, byte offset in the block, bytes) for each contiguous run of block
 /// `shard` of an array of type `type`, the host array being whole and row-major.
@@ -106,6 +102,31 @@ void for_each_run(const aval& type, const mesh_value& mesh, axis_set varying, st
   }
 }
 
+#if defined(TESSERA_COMPILED)
+
+TESSERA_COMPILED storage::storage(const aval& t, const mesh_value& m)
+    : type(t),
+      mesh(m),
+      varying(static_cast<axis_set>(t.cut() | t.unreduced)),
+      shards(devices_in(varying, m)),
+      block_bytes(local_block(t, m).bytes()),
+      stride(aligned(block_bytes)),
+      bytes(stride * shards) {}
+
+TESSERA_COMPILED void storage_ptr::release(storage* target) {
+  if (target->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete target;
+}
+
+TESSERA_COMPILED storage_ptr make_storage(const aval& type, const mesh_value& mesh) {
+  return storage_ptr(new storage(type, mesh));
+}
+
+TESSERA_COMPILED storage_ptr clone(const storage& from) {
+  storage_ptr copy = make_storage(from.type, from.mesh);
+  std::memcpy(copy->bytes.data(), from.bytes.data(), static_cast<std::size_t>(from.bytes.size()));
+  return copy;
+}
+
 /// Whether a shard is the first of those that are added up (or whose extremum is taken) to the same elements.
 inline bool is_first_part(const storage& of, std::int64_t shard) {
   const std::int64_t device = device_of_shard(shard, of.varying, of.mesh);
@@ -116,7 +137,7 @@ inline bool is_first_part(const storage& of, std::int64_t shard) {
 
 /// Fills all blocks from a whole row-major host array of the same element type. The first part of a pending sum gets all
 /// of it, the others zeros; parts of a pending extremum are alike.
-inline void copy_from_host(storage& to, const void* host) {
+TESSERA_COMPILED void copy_from_host(storage& to, const void* host) {
   for (std::int64_t shard = 0; shard < to.shards; ++shard) {
     if (to.type.pending == combine::sum && !is_first_part(to, shard)) {
       std::memset(to.block(shard), 0, static_cast<std::size_t>(to.block_bytes));
@@ -153,7 +174,7 @@ inline void combine_run(dtype type, combine kind, std::byte* into, const std::by
 }
 
 /// Puts all blocks together into a whole row-major host array; what is pending is combined, in the order of the shards.
-inline void copy_to_host(const storage& from, void* host) {
+TESSERA_COMPILED void copy_to_host(const storage& from, void* host) {
   for (std::int64_t shard = 0; shard < from.shards; ++shard) {
     const bool first = is_first_part(from, shard);
     for_each_run(from.type, from.mesh, from.varying, shard, [&](std::int64_t to, std::int64_t at, std::int64_t bytes) {
@@ -164,5 +185,7 @@ inline void copy_to_host(const storage& from, void* host) {
     });
   }
 }
+
+#endif
 
 }  // namespace tessera::runtime

@@ -2,6 +2,7 @@
 // An array at run time: dtype, shape, sharding and mesh are its type, its distinct blocks its memory.
 #pragma once
 
+#include <tessera/core/compiled.hpp>
 #include <tessera/core/error.hpp>
 #include <tessera/core/partition_spec.hpp>
 #include <tessera/core/resolve.hpp>
@@ -9,10 +10,28 @@
 #include <tessera/runtime/storage.hpp>
 
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
+#if defined(TESSERA_COMPILED)
+#include <string>
+#endif
+
 namespace tessera {
+
+namespace runtime {
+
+/// Raises value_error: a tensor of this type holds no array.
+[[noreturn]] void report_empty(std::string_view type);
+
+/// Raises shape_error: a host array has these extents, or is not row-major, where a tensor of this type is wanted.
+[[noreturn]] void report_extents(std::span<const std::int64_t> found, std::string_view wanted);
+
+/// New storage filled from a host array of `count` elements; shape_error unless `type` has as many.
+storage_ptr put(const aval& type, const mesh_value& mesh, const void* host, std::int64_t count,
+                std::string_view wanted);
+
+}  // namespace runtime
 
 /// dtype, shape<...>, P<...>, mesh<...>. A spec that does not fit does not compile. Copies share memory; nothing that a
 /// copy holds is ever changed by a step. Empty until something is put into it.
@@ -55,8 +74,7 @@ class tensor {
 
  private:
   const runtime::storage& present() const {
-    if (!data_)
-      throw value_error("tensor: " + std::string(type_text<tensor>()) + " holds no array yet; put one into it first");
+    if (!data_) runtime::report_empty(type_text<tensor>());
     return *data_;
   }
 
@@ -93,10 +111,8 @@ void check_extents(const Host& host, std::string_view wanted) {
       stride *= extent;
     }
     if (fits) return;
-    std::string found;
-    for (const auto extent : host.shape()) found += (found.empty() ? "" : ",") + std::to_string(extent);
-    throw shape_error("device_put: the host array has extents [" + found + "], or is not row-major; it must be " +
-                      std::string(wanted));
+    const std::vector<std::int64_t> found(host.shape().begin(), host.shape().end());
+    runtime::report_extents(found, wanted);
   }
 }
 
@@ -107,13 +123,9 @@ template <class Shape, class Spec, class Mesh, HostSpan Host>
 requires DtypeStorage<host_element<Host>>
 auto device_put(const Host& host) {
   using result = tensor<dtype_of<host_element<Host>>, Shape, Spec, Mesh>;
-  if (static_cast<std::int64_t>(host.size()) != Shape::size)
-    throw shape_error("device_put: the host array has " + std::to_string(host.size()) + " elements, " +
-                      std::string(type_text<result>()) + " has " + std::to_string(Shape::size));
-  check_extents<Shape>(host, type_text<result>());
-  runtime::storage_ptr data = runtime::make_storage(result::type, Mesh::value);
-  runtime::copy_from_host(*data, host.data());
-  return result(std::move(data));
+  const auto count = static_cast<std::int64_t>(host.size());
+  if (count == Shape::size) check_extents<Shape>(host, type_text<result>());
+  return result(runtime::put(result::type, Mesh::value, host.data(), count, type_text<result>()));
 }
 
 /// Elements of a type that is no dtype do not compile.
@@ -129,5 +141,34 @@ auto device_put(const Host&) {
   diagnose(report<message::device_put_shape, no_details<Host>>);
   return poison{};
 }
+
+#if defined(TESSERA_COMPILED)
+
+namespace runtime {
+
+TESSERA_COMPILED void report_empty(std::string_view type) {
+  throw value_error("tensor: " + std::string(type) + " holds no array yet; put one into it first");
+}
+
+TESSERA_COMPILED void report_extents(std::span<const std::int64_t> found, std::string_view wanted) {
+  std::string extents;
+  for (const std::int64_t extent : found) extents.append(extents.empty() ? "" : ",").append(std::to_string(extent));
+  throw shape_error("device_put: the host array has extents [" + extents + "], or is not row-major; it must be " +
+                    std::string(wanted));
+}
+
+TESSERA_COMPILED storage_ptr put(const aval& type, const mesh_value& mesh, const void* host, std::int64_t count,
+                                 std::string_view wanted) {
+  if (count != type.size())
+    throw shape_error("device_put: the host array has " + std::to_string(count) + " elements, " + std::string(wanted) +
+                      " has " + std::to_string(type.size()));
+  storage_ptr data = make_storage(type, mesh);
+  copy_from_host(*data, host);
+  return data;
+}
+
+}  // namespace runtime
+
+#endif
 
 }  // namespace tessera

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The function of a step of any kind on any element type.
+#pragma once
+
+#include <tessera/core/compiled.hpp>
+#include <tessera/runtime/program_runs.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace tessera::runtime {
+
+/// What runs steps of a kind on elements of a type; nullptr where there are none.
+step_function any_step_function(graph::step_kind kind, dtype type);
+
+#if defined(TESSERA_COMPILED)
+
+/// Whether steps of a kind exist for elements of type T; uint8 stands for bool.
+template <graph::step_kind Kind, class T>
+constexpr bool runs_on() {
+  using graph::step_kind;
+  switch (Kind) {
+    case step_kind::softmax:
+    case step_kind::log_softmax:
+    case step_kind::softmax_grad:
+    case step_kind::log_softmax_grad:
+    case step_kind::recurrence: return std::is_floating_point_v<T>;
+    case step_kind::dot:
+    case step_kind::cumulative:
+    case step_kind::argsort: return sizeof(T) > 1;
+    default: return !graph::is_control(Kind);
+  }
+}
+
+template <class T>
+step_function function_of_kind(graph::step_kind kind) {
+  step_function found = nullptr;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    const auto look = [&]<graph::step_kind Kind>() {
+      if constexpr (runs_on<Kind, T>())
+        if (kind == Kind) found = executor::function_for<Kind, T>();
+    };
+    (look.template operator()<static_cast<graph::step_kind>(I)>(), ...);
+  }
+  (std::make_index_sequence<graph::step_kinds>{});
+  return found;
+}
+
+TESSERA_COMPILED step_function any_step_function(graph::step_kind kind, dtype type) {
+  const auto pick = [&]<class T>(T) { return function_of_kind<T>(kind); };
+  switch (type) {
+    case dtype::f32: return pick(float{});
+    case dtype::f64: return pick(double{});
+    case dtype::i32: return pick(std::int32_t{});
+    case dtype::u32: return pick(std::uint32_t{});
+    default: return pick(std::uint8_t{});
+  }
+}
+
+#endif
+
+}  // namespace tessera::runtime
