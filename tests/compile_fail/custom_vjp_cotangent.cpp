@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: custom_vjp: a cotangent is not of its argument's type; convert, reshape or reshard it
-// note: argument 1 is float32[32@data], its cotangent float32[32]
+// note: float32[32@data] and float32[32]
 #include "arrays.hpp"
 #include "cure.hpp"
 

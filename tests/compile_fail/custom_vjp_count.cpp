@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: custom_vjp: bwd gives not one cotangent an argument; return a tuple of them, or none
-// note: 1 argument
 #include "arrays.hpp"
 #include "cure.hpp"
 
