@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tessera: custom_vjp: a cotangent is not of its argument's type; convert, reshape or reshard it
+// expect: tessera: custom_vjp: a cotangent is not of the type of its argument; convert, reshape or reshard it
 // note: float32[32@data] and float32[32]
 #include "arrays.hpp"
 #include "cure.hpp"

@@ -108,7 +108,7 @@
   X(custom_vjp_result, "tessera: custom_vjp: fwd gives another result than the function; return the same types")         \
   X(custom_vjp_count, "tessera: custom_vjp: bwd gives not one cotangent an argument; return a tuple of them, or none")   \
   X(custom_vjp_cotangent,                                                                                                \
-    "tessera: custom_vjp: a cotangent is not of its argument's type; convert, reshape or reshard it")                    \
+    "tessera: custom_vjp: a cotangent is not of the type of its argument; convert, reshape or reshard it")               \
   X(transpose_permutation, "tessera: transpose: this is not a permutation of the dimensions; name each once")            \
   X(reshape_size, "tessera: reshape: the number of elements changes; write extents with the same product")               \
   X(reshape_unsupported,                                                                                                 \
