@@ -73,3 +73,13 @@ TEST_CASE("Each product is ruled as a matrix product is") {
   STATIC_REQUIRE(fault<rule<"ab->a", P<"x", "y">>, by_x_t> == message::spec_too_long);
   STATIC_REQUIRE(fault<rule<"ab->a", P<"z">>, by_x_t> == message::spec_unknown_axis);
 }
+
+TEST_CASE("A product may stay a pending sum over the axes that cut what is contracted; a reduced operand loses its mark") {
+  STATIC_REQUIRE(TYPE(ts::einsum<"ab,bc->ca">(columns, rows, out_sharding<P<ts::unreduced<"y">>>)) ==
+                 "float32[4,8]{U:y}");
+  STATIC_REQUIRE(fault<rule<"ab,bc->ca", P<ts::unreduced<"x">>>, decltype(columns), decltype(rows)> ==
+                 message::matmul_unreduced);
+  using replicated = array<ts::f32, shape<8, 16>, P<ts::reduced<"x">>>;
+  STATIC_REQUIRE(TYPE(ts::einsum<"ab,bc->ac">(by_x, std::declval<replicated>())) == "float32[4@x,16]");
+  STATIC_REQUIRE(TYPE(ts::einsum<"ab->ba">(std::declval<replicated>())) == "float32[16,8]{R:x}");
+}

@@ -5,6 +5,7 @@
 
 #include <tessera/ops/einsum.hpp>
 #include <tessera/ops/matmul.hpp>
+#include <tessera/types.hpp>
 
 #include <map>
 
@@ -144,3 +145,37 @@ TEST_CASE("einsum gives the one-device answer on every mesh, however operands an
   check_meshes(einsum_cases(8), 60);
 }
 TEST_CASE("matmul of any ranks gives the one-device answer on every mesh") { check_meshes(matmul_cases(8), 60); }
+
+namespace {
+
+using cluster = tessera::mesh<tessera::axis<"data", 2>>;
+template <class Shape, class Spec = tessera::P<>>
+using array = tessera::expr<tessera::tensor<dtype::f64, Shape, Spec, cluster>::type, cluster>;
+
+template <class Array>
+Array parameter(graph::graph& g) {
+  return {{&g, g.add_parameter(Array::type)}};
+}
+
+}  // namespace
+
+TEST_CASE("a product left pending is, once resharded, the product; a reduced weight gets its gradient summed once") {
+  using namespace tessera;
+  graph::graph g;
+  g.mesh = cluster::value;
+  const auto a = parameter<array<shape<2, 4>, P<none, "data">>>(g);
+  const auto b = parameter<array<shape<4, 3>, P<"data">>>(g);
+  const auto x = parameter<array<shape<4, 2>, P<"data">>>(g);
+  const auto w = parameter<array<shape<2, 3>>>(g);
+  const auto y = reshard<P<>>(einsum<"ab,bc->ca">(a, b, out_sharding<P<unreduced<"data">>>));
+  const auto loss = sum(einsum<"ab,bc->ca">(x, reshard<P<reduced<"data">>>(w)));
+  const int wrt[] = {w.handle.id};
+  g.outputs = {{y.handle.id, -1}, {transform::gradients(g, loss.handle.id, wrt)[0], -1}};
+  const std::vector<double> eight{1, 2, 3, 4, 5, 6, 7, 8};
+  const std::vector<double> twelve{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  const std::vector<bytes> inputs{to_bytes(eight, dtype::f64), to_bytes(twelve, dtype::f64),
+                                  to_bytes(eight, dtype::f64), to_bytes(std::vector<double>(6, 1), dtype::f64)};
+  const std::vector<bytes> out = runtime::evaluate(g, inputs);
+  CHECK(to_numbers(out[0], dtype::f64) == by_loops("ab,bc->ca", {{2, 4}, {4, 3}}, {eight, twelve}));
+  CHECK(to_numbers(out[1], dtype::f64) == std::vector<double>{16, 16, 16, 20, 20, 20});
+}

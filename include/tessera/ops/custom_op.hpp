@@ -76,10 +76,10 @@ using custom_op_result = result_of<Operation::name, custom_rule<Operation>{}, Xs
 /// of exactly its type, or `none`; without one the operation cannot be differentiated. What it uses is saved. To be
 /// differentiated twice it must not use the result. See docs/custom_operations.md; the example is examples/custom_op.cpp.
 template <class Operation, ArrayLike... Xs>
-requires(sizeof...(Xs) >= 1 &&
-         sizeof...(Xs) <= 3) constexpr ops::custom_op_result<Operation, Xs...> custom_op(const Xs&... xs) {
+requires(sizeof...(Xs) >= 1 && sizeof...(Xs) <= 3 && !Poison<ops::custom_op_result<Operation, Xs...>>)  //
+    constexpr ops::custom_op_result<Operation, Xs...> custom_op(const Xs&... xs) {
   constexpr auto& plain = ops::plain_custom_op<Operation>;
-  if constexpr (requires { Operation::gradient; } && !Poison<ops::custom_op_result<Operation, Xs...>>) {
+  if constexpr (requires { Operation::gradient; }) {
     return custom_vjp(
         plain,
         [](auto... x) {
@@ -92,6 +92,11 @@ requires(sizeof...(Xs) >= 1 &&
   } else {
     return plain(xs...);
   }
+}
+template <class Operation, ArrayLike... Xs>
+requires(sizeof...(Xs) >= 1 && sizeof...(Xs) <= 3 && Poison<ops::custom_op_result<Operation, Xs...>>)  //
+    constexpr auto custom_op(const Xs&... xs) {
+  return ops::plain_custom_op<Operation>(xs...);
 }
 
 }  // namespace tessera

@@ -35,6 +35,13 @@ constexpr std::size_t first_wrong_cotangent(std::type_identity<std::tuple<Argume
   return first;
 }
 
+/// For messages; a scalar where there is none.
+template <class T, class M>
+constexpr aval first_float_leaf() {
+  const graph::list<aval> types = float_leaf_types<T, M>();
+  return types.empty() ? aval{} : types[0];
+}
+
 template <class T>
 struct as_tuple : std::type_identity<std::tuple<>> {
   static constexpr bool is_one = false;
@@ -158,28 +165,29 @@ struct custom_vjp_function {
     if constexpr (has_poison<cotangents>) {
       return {};
     } else if constexpr (!as_tuple<cotangents>::is_one || std::tuple_size_v<list> != sizeof...(Args)) {
-      diagnose(report<message::custom_vjp_count, [] {
-        return text_buffer{} << static_cast<int>(sizeof...(Args))
-                             << (sizeof...(Args) == 1 ? " argument" : " arguments");
-      }>);
-      return {};
+      return without_gradient<typename Types::type>({message::custom_vjp_count, -1, {}, {}}, args...);
     } else {
       constexpr std::size_t wrong =
           first_wrong_cotangent<M>(std::type_identity<std::tuple<Args...>>{}, std::type_identity<list>{});
       if constexpr (wrong < sizeof...(Args)) {
-        diagnose(report<message::custom_vjp_cotangent, [] {
-          text_buffer out;
-          out << "argument " << static_cast<int>(wrong + 1) << " is ";
-          write_leaves<std::tuple_element_t<wrong, std::tuple<Args...>>, M>(out);
-          out << ", its cotangent ";
-          write_leaves<std::tuple_element_t<wrong, list>, M>(out);
-          return out;
-        }>);
-        return {};
+        const graph::trace_fault fault{message::custom_vjp_cotangent, -1,
+                                       first_float_leaf<std::tuple_element_t<wrong, std::tuple<Args...>>, M>(),
+                                       first_float_leaf<std::tuple_element_t<wrong, list>, M>()};
+        return without_gradient<typename Types::type>(fault, args...);
       } else {
         return trace<Types, residuals>(args...);
       }
     }
+  }
+
+  /// The function itself, in a trace that has a fault. A sentence here, in the middle of a trace, would not be the only
+  /// one.
+  template <class Result, class... Args>
+  constexpr Result without_gradient(const graph::trace_fault& fault, Args&... args) const {
+    graph::graph* owner = nullptr;
+    ((owner = owner == nullptr ? owner_of_tree(args) : owner), ...);
+    if (owner != nullptr) owner->outermost().report(fault);
+    return shaped_like<Result>(function(args...));
   }
 
   template <class Types, class Residuals, class... Args>

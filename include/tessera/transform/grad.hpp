@@ -5,212 +5,15 @@
 #include <tessera/graph/control.hpp>
 #include <tessera/graph/manual.hpp>
 #include <tessera/graph/value.hpp>
-#include <tessera/transform/grad_layout.hpp>
 #include <tessera/transform/grad_axis.hpp>
+#include <tessera/transform/grad_dot.hpp>
+#include <tessera/transform/grad_elementwise.hpp>
+#include <tessera/transform/grad_layout.hpp>
 
-#include <numbers>
 #include <span>
 #include <stdexcept>
 
 namespace tessera::transform {
-
-/// Which dimensions of a gradient of type `from` were repeated from `operand`.
-constexpr sharding::dim_set repeated_dims(const aval& from, const aval& operand) {
-  if (operand.rank == 0) return sharding::all_dims(from.rank);
-  sharding::dim_set repeated = 0;
-  for (int i = 0; i < operand.rank; ++i)
-    if (operand.dims[i].extent == 1 && from.dims[i].extent != 1) repeated |= 1U << i;
-  return repeated;
-}
-
-/// `ct` summed over what broadcasting repeated, with exactly the type that a gradient of the operand has. A broadcast
-/// operand costs an all-reduce over the axes that cut the repeated dimensions, an uncut one zipped with a cut one an
-/// all-gather. Only a scalar, which stands beside reduced arrays without being reduced, has its gradient reduced here;
-/// any other rule must leave it unreduced where the operand is reduced, and the other way round.
-constexpr value unbroadcast(value ct, const aval& operand) {
-  aval wanted = cotangent_type(operand);
-  wanted.type = ct.type().type;
-  if (operand.rank != 0 && !(with_marks(wanted, ct.type()) == wanted))
-    throw std::logic_error("the gradient of an operand is not unreduced and reduced where it has to be");
-  const sharding::dim_set repeated = repeated_dims(ct.type(), operand);
-  if (repeated == 0) return graph::reshard(ct, wanted);
-  const spec_value cuts = graph::spec_of(with_marks(wanted, ct.type()));
-  return graph::reshard(graph::reduce(op::reduce_sum, ct, repeated, operand.rank != 0, &cuts), wanted);
-}
-
-/// d(unary)/dx times ct, from the operand x and the result y.
-constexpr value unary_cotangent(op code, value x, value y, value ct) {
-  const auto zero = [&] { return graph::number_like(ct, 0); };
-  switch (code) {
-    case op::neg: return -ct;
-    case op::abs: return ct * graph::unary(op::sign, x);
-    case op::sign: return {};
-    case op::square: return ct * (x * 2.0);
-    case op::sqrt: return ct * (0.5 / y);
-    case op::rsqrt: return ct * (-0.5 * (y / x));
-    case op::exp: return ct * y;
-    case op::log: return ct / x;
-    case op::log1p: return ct / (x + 1.0);
-    case op::tanh: return ct * ((1.0 - y) * (y + 1.0));
-    case op::logistic: return ct * (y * (1.0 - y));
-    case op::sin: return ct * graph::unary(op::cos, x);
-    case op::cos: return -(ct * graph::unary(op::sin, x));
-    case op::erf: return ct * (2.0 * std::numbers::inv_sqrtpi * graph::unary(op::exp, -graph::unary(op::square, x)));
-    case op::relu: return graph::select(graph::binary(op::gt, x, graph::number_like(x, 0)), ct, zero());
-    case op::expm1: return ct * (y + 1.0);
-    case op::exp2: return ct * (y * std::numbers::ln2);
-    case op::log2: return ct / (x * std::numbers::ln2);
-    case op::erf_inv: return ct * (0.5 / std::numbers::inv_sqrtpi * graph::unary(op::exp, y * y));
-    case op::tan: return ct * (y * y + 1.0);
-    case op::asin: return ct * graph::unary(op::rsqrt, (1.0 - x) * (x + 1.0));
-    case op::acos: return -(ct * graph::unary(op::rsqrt, (1.0 - x) * (x + 1.0)));
-    case op::atan: return ct / (x * x + 1.0);
-    case op::sinh: return ct * graph::unary(op::cosh, x);
-    case op::cosh: return ct * graph::unary(op::sinh, x);
-    case op::convert: return is_floating(x.type().type) ? graph::convert(ct, x.type().type) : value{};
-    case op::copy:
-    case op::name: return ct;
-    default: return {};
-  }
-}
-
-/// The share of ct that each operand of max or min gets: all of it where it wins, half where both are equal.
-constexpr cotangents extremum_cotangents(op code, value a, value b, value ct) {
-  const op wins = code == op::max ? op::gt : op::lt;
-  const value half = ct * 0.5;
-  const value zero = graph::number_like(ct, 0);
-  const value tie = graph::binary(op::eq, a, b);
-  const value to_a = graph::select(tie, half, graph::select(graph::binary(wins, a, b), ct, zero));
-  const value to_b = graph::select(tie, half, graph::select(graph::binary(wins, b, a), ct, zero));
-  return {{to_a, to_b}};
-}
-
-/// x^y: y x^(y-1) to x, x^y log x to y; 0 where x is 0, so that no edge gives NaN.
-constexpr cotangents pow_cotangents(value x, value y, value result, value ct) {
-  const value zero = graph::number_like(x, 0);
-  const value one = graph::number_like(x, 1);
-  const value flat = graph::binary(op::eq, y, zero);
-  const value to_x = ct * graph::select(flat, zero, y * graph::binary(op::pow, x, graph::select(flat, one, y - one)));
-  const value positive = graph::binary(op::gt, x, zero);
-  const value to_y =
-      ct * graph::select(positive, result * graph::unary(op::log, graph::select(positive, x, one)), zero);
-  return {{to_x, to_y}};
-}
-
-/// The angle of (b, a): b / (a^2 + b^2) to a, -a / (a^2 + b^2) to b; 0 at the origin.
-constexpr cotangents angle_cotangents(value a, value b, value ct) {
-  const value zero = graph::number_like(a, 0);
-  const value square = a * a + b * b;
-  const value origin = graph::binary(op::eq, square, zero);
-  const value share = graph::select(origin, zero, ct / graph::select(origin, graph::number_like(a, 1), square));
-  return {{share * b, -(share * a)}};
-}
-
-constexpr cotangents binary_cotangents(op code, value a, value b, value y, value ct) {
-  switch (code) {
-    case op::add: return {{ct, ct}};
-    case op::sub: return {{ct, -ct}};
-    case op::mul: return {{ct * b, ct * a}};
-    case op::div: return {{ct / b, -(ct * (y / b))}};
-    case op::max:
-    case op::min: return extremum_cotangents(code, a, b, ct);
-    case op::pow: return pow_cotangents(a, b, y, ct);
-    case op::atan2: return angle_cotangents(a, b, ct);
-    case op::mod: return {{ct, -(ct * graph::binary(op::floor_div, a, b))}};
-    default: return {};
-  }
-}
-
-/// The inverse of a permutation of `rank` dimensions.
-constexpr sharding::dim_list inverse(sharding::dim_list permutation, int rank) {
-  sharding::dim_list result = 0;
-  for (int i = 0; i < rank; ++i)
-    for (int j = 0; j < rank; ++j)
-      if (sharding::dim_at(permutation, j) == i) result = sharding::dim_append(result, j);
-  return result;
-}
-
-/// Notes that node `id` cannot be differentiated.
-constexpr void note_fault(graph::graph& g, message why, int id) {
-  const graph::node& n = g.at(id);
-  graph::trace_fault fault{why, -1, g.type(n.operands[0]), {}};
-  if (n.operand_count() > 1) fault.beside = g.type(n.operands[1]);
-  g.outermost().report(fault);
-}
-
-/// A contraction that gives a gradient. Where that is unreduced, it is so over the axes that the contraction sums over,
-/// and no others: an operand that was reduced in vain is a fault of the program, noted at its product, `node`.
-constexpr value checked_dot(value lhs, value rhs, const sharding::dot_dims& dims, const aval& type, int node) {
-  const aval left = without_marks(lhs.type());
-  const aval right = without_marks(rhs.type());
-  if (type.unreduced != 0 && sharding::check_dot_marks(left, right, dims, type) != message::none) {
-    note_fault(*lhs.owner, message::grad_reduced_operand, node);
-    return graph::zeros(lhs.owner, type);
-  }
-  aval summed = type;
-  summed.reduced = 0;
-  return graph::reshard(graph::dot(lhs, rhs, dims, summed), type);
-}
-
-/// A contraction of ct with `other`, arranged like `operand`, whose contracting and batch dimensions are given. The
-/// products are asked for with the operand's own spec, so a cut contraction ends in an all-reduce or a reduce-scatter.
-constexpr value dot_cotangent(value ct, value other, aval operand, sharding::dim_list operand_contracting,
-                              sharding::dim_list operand_batch, sharding::dim_list other_contracting,
-                              sharding::dim_list other_batch, int ct_first_other_free, int node) {
-  sharding::dot_dims dims;
-  const sharding::dim_list other_free = sharding::free_dims(other.type().rank, other_contracting, other_batch);
-  const int batches = sharding::dim_count(operand_batch);
-  dims.lhs_batch = graph::dims_in_order(batches);
-  dims.rhs_batch = other_batch;
-  dims.rhs_contracting = other_free;
-  dims.lhs_contracting = graph::dims_in_order(sharding::dim_count(other_free), ct_first_other_free);
-  // The product's dimensions in terms of the operand's: batch, then free, then contracting in the other's order.
-  const sharding::dim_list operand_free = sharding::free_dims(operand.rank, operand_contracting, operand_batch);
-  sharding::dim_list order = operand_batch;
-  for (int i = 0; i < sharding::dim_count(operand_free); ++i)
-    order = sharding::dim_append(order, sharding::dim_at(operand_free, i));
-  for (int d = 0; d < other.type().rank; ++d)
-    for (int i = 0; i < sharding::dim_count(other_contracting); ++i)
-      if (sharding::dim_at(other_contracting, i) == d)
-        order = sharding::dim_append(order, sharding::dim_at(operand_contracting, i));
-  aval product = cotangent_type(operand);
-  product.type = ct.type().type;
-  for (int i = 0; i < operand.rank; ++i) product.dims[i] = operand.dims[sharding::dim_at(order, i)];
-  return graph::transpose(checked_dot(ct, other, dims, product, node), inverse(order, operand.rank));
-}
-
-/// The same for rhs, whose free dimensions come last in the result: other x ct, so that matrices need no transpose.
-constexpr value dot_rhs_cotangent(value ct, value lhs, aval rhs, const sharding::dot_dims& of, int node) {
-  sharding::dot_dims dims;
-  const sharding::dim_list lhs_free = sharding::free_dims(lhs.type().rank, of.lhs_contracting, of.lhs_batch);
-  const int batches = sharding::dim_count(of.lhs_batch);
-  dims.lhs_batch = of.lhs_batch;
-  dims.rhs_batch = graph::dims_in_order(batches);
-  dims.lhs_contracting = lhs_free;
-  dims.rhs_contracting = graph::dims_in_order(sharding::dim_count(lhs_free), batches);
-  sharding::dim_list order = of.rhs_batch;
-  for (int d = 0; d < lhs.type().rank; ++d)
-    for (int i = 0; i < sharding::dim_count(of.lhs_contracting); ++i)
-      if (sharding::dim_at(of.lhs_contracting, i) == d)
-        order = sharding::dim_append(order, sharding::dim_at(of.rhs_contracting, i));
-  const sharding::dim_list rhs_free = sharding::free_dims(rhs.rank, of.rhs_contracting, of.rhs_batch);
-  for (int i = 0; i < sharding::dim_count(rhs_free); ++i)
-    order = sharding::dim_append(order, sharding::dim_at(rhs_free, i));
-  aval product = cotangent_type(rhs);
-  product.type = ct.type().type;
-  for (int i = 0; i < rhs.rank; ++i) product.dims[i] = rhs.dims[sharding::dim_at(order, i)];
-  return graph::transpose(checked_dot(lhs, ct, dims, product, node), inverse(order, rhs.rank));
-}
-
-constexpr cotangents dot_cotangents(value lhs, value rhs, const sharding::dot_dims& dims, value ct, int node) {
-  const int lhs_free = sharding::dim_count(sharding::free_dims(lhs.type().rank, dims.lhs_contracting, dims.lhs_batch));
-  const int batches = sharding::dim_count(dims.lhs_batch);
-  // First that of rhs, usually a weight: then lhs, usually an activation, need not outlive it.
-  const value to_rhs = dot_rhs_cotangent(ct, lhs, rhs.type(), dims, node);
-  return {{dot_cotangent(ct, rhs, lhs.type(), dims.lhs_contracting, dims.lhs_batch, dims.rhs_contracting,
-                         dims.rhs_batch, batches + lhs_free, node),
-           to_rhs}};
-}
 
 /// `v`, of the type of a reduction's result or of its gradient, repeated along the reduced dimensions of an operand whose
 /// cuts, or whose gradient's type, are those of `like`.
@@ -326,11 +129,6 @@ constexpr value manual_cotangent(const graph::node& n, value x, value ct) {
   }
 }
 
-/// Which operation it is shows only when the step is differentiated; the compiler then prints this function's name.
-inline void custom_operation_has_no_gradient() {
-  throw std::logic_error("tessera: custom_op: the operation has no gradient; give its type one, or use stop_gradient");
-}
-
 /// Cotangents of the operands of node `id`, given that of its result.
 constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
   const graph::node n = g.at(id);
@@ -354,7 +152,7 @@ constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
     case graph::op_kind::manual:
       if (n.operand_count() == 0) return {};
       return {{manual_cotangent(n, operand(0), ct)}};
-    case graph::op_kind::custom: custom_operation_has_no_gradient(); break;
+    case graph::op_kind::custom: note_fault(g, message::custom_op_gradient, id); return {};
     default: break;
   }
   switch (n.code) {
