@@ -252,11 +252,11 @@ struct reverse_pass {
       in.so_far.push_back(ct[static_cast<std::size_t>(argument)]);
     }
     const graph::list<argument_cotangent> back = control_cotangents(g, id, in, around);
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (!in.wanted[i] || back[i].id < 0) continue;
-      if (back[i].total) ct[static_cast<std::size_t>(arguments[i])] = back[i].id;
-      else add(arguments[i], {&g, back[i].id});
-    }
+    // Totals first: a value may be captured and be carried or stacked too.
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (in.wanted[i] && back[i].id >= 0 && back[i].total) ct[static_cast<std::size_t>(arguments[i])] = back[i].id;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (in.wanted[i] && back[i].id >= 0 && !back[i].total) add(arguments[i], {&g, back[i].id});
   }
 
   constexpr void visit(int id) {
