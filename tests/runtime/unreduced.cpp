@@ -166,6 +166,7 @@ TEST_CASE("Parts of pending sums, and pending sums put together, are pending sum
   for (const op_case& c : cases)
     for (mark m : {mark::reduced, mark::unreduced}) {
       if (c.name.find("pad") != c.name.npos && m == mark::unreduced) continue;
+      if (c.name.find("elementwise") != c.name.npos && m == mark::unreduced) continue;  // products of pending sums
       for (std::int64_t devices : {1, 2, 4}) {
         const std::vector<mark> marks(c.inputs.size(), m);
         built b = build_marked(c, data_mesh(devices), marks, 0b1, false);
