@@ -12,7 +12,7 @@ using ts::graph::op_kind;
 TEST_CASE("Every operation has its row: its name, its kind and how many operands it takes") {
   STATIC_REQUIRE(ts::graph::about(op::parameter).name == "parameter" &&
                  ts::graph::about(op::local_slice).name == "local_slice");
-  STATIC_REQUIRE(std::size(ts::graph::op_table) == static_cast<std::size_t>(op::local_slice) + 1);
+  STATIC_REQUIRE(std::size(ts::graph::op_table) == static_cast<std::size_t>(op::constrain) + 1);
   STATIC_REQUIRE(ts::graph::about(op::select).operands == 3 && ts::graph::about(op::dot).operands == 2 &&
                  ts::graph::about(op::tanh).operands == 1 && ts::graph::about(op::iota).operands == 0);
   STATIC_REQUIRE(ts::graph::is(op::softmax, op_kind::rows) && ts::graph::is(op::all_reduce, op_kind::collective) &&
