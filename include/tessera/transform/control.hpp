@@ -115,18 +115,7 @@ struct control_lowering {
 
   constexpr int temporary(const aval& type) { return outer.add_buffer(graph::space::temporary, 0, type); }
 
-  constexpr void copy(int from, int to) {
-    const graph::buffer& b = out.buffers[static_cast<std::size_t>(to)];
-    graph::step s;
-    s.kind = graph::step_kind::copy_out;
-    s.varying = b.varying;
-    s.first = static_cast<int>(out.accesses.size());
-    s.sources = s.results = 1;
-    s.bytes = 2 * b.bytes;
-    out.accesses.push_back({from});
-    out.accesses.push_back({to});
-    out.steps.push_back(s);
-  }
+  constexpr void copy(int from, int to) { out.steps.push_back(copy_step(out, from, to)); }
 
   /// A part of `whole` that stays.
   constexpr int still_window(int whole, const aval& part, std::int64_t offset) {

@@ -12,6 +12,20 @@
 
 namespace tessera::transform {
 
+/// A step that copies buffer `from` to buffer `to`, of the same size; its accesses are added to the program.
+constexpr graph::step copy_step(graph::program& p, int from, int to) {
+  const graph::buffer& b = p.buffers[static_cast<std::size_t>(to)];
+  graph::step s;
+  s.kind = graph::step_kind::copy_out;
+  s.varying = b.varying;
+  s.first = static_cast<int>(p.accesses.size());
+  s.sources = s.results = 1;
+  s.bytes = 2 * b.bytes;
+  p.accesses.push_back({from});
+  p.accesses.push_back({to});
+  return s;
+}
+
 struct lowering;
 
 /// Appends the steps of a control node and of its bodies; see control.hpp.

@@ -73,15 +73,7 @@ constexpr void place_results(const graph::graph& g, graph::program& p, const gra
       b.place = g.outputs[o].alias;
       place_bases(p, lives, made, free_at);
     } else {
-      graph::step s;
-      s.kind = graph::step_kind::copy_out;
-      s.varying = b.varying;
-      s.first = static_cast<int>(p.accesses.size());
-      s.sources = s.results = 1;
-      s.bytes = 2 * b.bytes;
-      p.accesses.push_back({made});
-      p.accesses.push_back({argument});
-      copies.push_back(s);
+      copies.push_back(copy_step(p, made, argument));
     }
     p.results[o].buffer = argument;
   }
