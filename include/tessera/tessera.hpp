@@ -5,10 +5,12 @@
 #include <tessera/core/diagnose.hpp>
 #include <tessera/analysis/describe.hpp>
 #include <tessera/analysis/lowered.hpp>
+#include <tessera/analysis/visualize.hpp>
 #include <tessera/nn/linear.hpp>
 #include <tessera/nn/module.hpp>
 #include <tessera/nn/optimizer.hpp>
 #include <tessera/nn/rngs.hpp>
+#include <tessera/ops.hpp>
 #include <tessera/optim/losses.hpp>
 #include <tessera/optim/optimizers.hpp>
 #include <tessera/runtime/jit.hpp>

@@ -1,45 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types, sharding rules and traced operations: all that compile-time checks need, without SIMD, threads or host arrays.
+// Types, sharding rules and the plain operations: what a file needs that checks specs and what follows from them. Without
+// SIMD, threads or host arrays, and quick to read; ops.hpp has the other operations.
 #pragma once
 
 #include <tessera/core/diagnose.hpp>
-#include <tessera/analysis/visualize.hpp>
 #include <tessera/core/type_text.hpp>
 #include <tessera/core/units.hpp>
 #include <tessera/ops/activations.hpp>
 #include <tessera/ops/argmax.hpp>
-#include <tessera/ops/at.hpp>
 #include <tessera/ops/bitwise.hpp>
 #include <tessera/ops/clamp.hpp>
-#include <tessera/ops/collectives.hpp>
-#include <tessera/ops/control.hpp>
-#include <tessera/ops/conv.hpp>
 #include <tessera/ops/convert.hpp>
 #include <tessera/ops/create.hpp>
-#include <tessera/ops/cumulative.hpp>
-#include <tessera/ops/custom_op.hpp>
-#include <tessera/ops/custom_vjp.hpp>
 #include <tessera/ops/dims.hpp>
-#include <tessera/ops/dot_general.hpp>
-#include <tessera/ops/dynamic_slice.hpp>
-#include <tessera/ops/einsum.hpp>
 #include <tessera/ops/elementwise.hpp>
-#include <tessera/ops/gather.hpp>
 #include <tessera/ops/join.hpp>
 #include <tessera/ops/math.hpp>
 #include <tessera/ops/matmul.hpp>
 #include <tessera/ops/one_hot.hpp>
-#include <tessera/ops/random.hpp>
 #include <tessera/ops/reduce.hpp>
 #include <tessera/ops/repeat.hpp>
 #include <tessera/ops/reshard.hpp>
 #include <tessera/ops/shape.hpp>
 #include <tessera/ops/slice.hpp>
 #include <tessera/ops/softmax.hpp>
-#include <tessera/ops/sort.hpp>
 #include <tessera/ops/statistics.hpp>
 #include <tessera/ops/where.hpp>
 #include <tessera/runtime/tensor.hpp>
-#include <tessera/transform/checkpoint.hpp>
-#include <tessera/transform/regions.hpp>
-#include <tessera/transform/shard_map.hpp>

@@ -2,7 +2,7 @@
 // Traced arrays as values, for calls of single operations.
 #pragma once
 
-#include <tessera/types.hpp>
+#include <tessera/ops.hpp>
 
 namespace ts = tessera;
 using ts::none;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tessera/ops/collectives.hpp>
 #include <tessera/types.hpp>
 
 #include <catch2/catch.hpp>

@@ -3,11 +3,8 @@
 #pragma once
 
 #include <tessera/analysis/lowered.hpp>
-#include <tessera/ops/collectives.hpp>
-#include <tessera/ops/control.hpp>
-#include <tessera/transform/shard_map.hpp>
+#include <tessera/ops.hpp>
 #include <tessera/transform/value_and_grad.hpp>
-#include <tessera/types.hpp>
 
 #include <string_view>
 #include <utility>

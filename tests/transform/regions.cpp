@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tessera/analysis/lowered.hpp>
+#include <tessera/ops.hpp>
 #include <tessera/transform/value_and_grad.hpp>
-#include <tessera/types.hpp>
 
 #include <catch2/catch.hpp>
 
