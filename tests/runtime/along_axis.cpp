@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations that walk along one dimension: gradients by differences, one answer on every mesh, corners.
+#include "runtime/along_axis_cases.hpp"
 #include "runtime/differences.hpp"
 #include "runtime/mesh_independence.hpp"
-
-#include <tessera/ops/sort.hpp>
 
 using namespace runtime_test;
 using graph::running;
@@ -11,54 +10,6 @@ using graph::running;
 namespace {
 
 const double infinity = std::numeric_limits<double>::infinity();
-
-op_case running_case(running kind, std::vector<std::int64_t> extents, int axis, bool reverse) {
-  return {"running " + std::to_string(static_cast<int>(kind)) + " along " + std::to_string(axis) +
-              (reverse ? " from the end" : ""),
-          {kind == running::logsumexp ? input{std::move(extents)} : input{std::move(extents), -3, 4, true}},
-          [=](std::span<const value> x, const spec_value*) {
-            if (x[0].type().dims[axis].axes != 0) throw std::logic_error("the dimension is cut");
-            return graph::cumulative(x[0], kind, axis, reverse);
-          },
-          false,
-          kind == running::logsumexp};
-}
-
-op_case recurrence_case(std::vector<std::int64_t> extents, int axis, bool reverse, bool shifted) {
-  return {std::string("recurrence ") + (reverse ? "from the end " : "") + (shifted ? "shifted" : ""),
-          {{extents, -3, 4, true}, {extents, -3, 4, true}},
-          [=](std::span<const value> x, const spec_value*) {
-            if (x[0].type().dims[axis].axes != 0 || !x[0].type().same_spec(x[1].type()))
-              throw std::logic_error("the dimension is cut");
-            return graph::recurrence(x[0], x[1], axis, reverse, shifted);
-          }};
-}
-
-std::vector<op_case> cases(std::int64_t u) {
-  std::vector<op_case> all;
-  for (bool reverse : {false, true}) {
-    for (running kind : {running::sum, running::prod, running::max, running::min, running::logsumexp, running::lag}) {
-      all.push_back(running_case(kind, {u, 3}, 1, reverse));
-      all.push_back(running_case(kind, {4, u}, 0, reverse));
-    }
-    for (bool shifted : {false, true}) all.push_back(recurrence_case({u, 4}, 1, reverse, shifted));
-  }
-  return all;
-}
-
-template <bool Descending>
-op_case sort_case(std::vector<std::int64_t> extents, int axis, std::int64_t count) {
-  return {"sort along " + std::to_string(axis),
-          {{std::move(extents), -3, 4, true}},
-          [=](std::span<const value> x, const spec_value*) {
-            if (x[0].type().dims[axis].axes != 0) throw std::logic_error("the dimension is cut");
-            return tessera::ops::in_order(x[0], graph::argsort(x[0], axis, count, Descending), axis);
-          }};
-}
-
-std::vector<op_case> sort_cases(std::int64_t u) {
-  return {sort_case<false>({u, 5}, 1, 5), sort_case<true>({u, 5}, 1, 2), sort_case<true>({4, u}, 0, 4)};
-}
 
 /// The gradient of sum(ct y) for y a running value of one row.
 std::vector<double> gradient_of_running(running kind, std::vector<double> x, std::vector<double> ct,
@@ -74,9 +25,11 @@ using numbers = std::vector<double>;
 
 }  // namespace
 
-TEST_CASE("gradients of running values and recurrences agree with differences") { check_all(cases(2)); }
+TEST_CASE("gradients of running values and recurrences agree with differences") { check_all(running_cases(2)); }
 
-TEST_CASE("running values and recurrences give the one-device answer on every mesh") { check_meshes(cases(8), 40); }
+TEST_CASE("running values and recurrences give the one-device answer on every mesh") {
+  check_meshes(running_cases(8), 40);
+}
 
 TEST_CASE("gradients of sorted elements go back to where they stood") { check_all(sort_cases(2)); }
 TEST_CASE("sorted elements are the one-device ones on every mesh") { check_meshes(sort_cases(8), 40); }

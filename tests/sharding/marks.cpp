@@ -268,6 +268,95 @@ TEST_CASE("reshard goes from any of them to any other; a pending extremum can on
 }
 
 namespace {
+constexpr auto& indices = array<ts::i32, ts::shape<4>, P<>>;
+constexpr auto& place = array<ts::i32, ts::shape<>, P<>>;
+constexpr auto& sum_indices = array<ts::i32, ts::shape<4>, P<unreduced<"x">>>;
+constexpr auto& red_indices = array<ts::i32, ts::shape<4>, P<reduced<"x">>>;
+constexpr auto& four_sums = array<ts::f32, ts::shape<4>, P<unreduced<"x">>>;
+constexpr auto& four_red = array<ts::f32, ts::shape<4>, P<reduced<"x">>>;
+constexpr auto& four = array<ts::f32, ts::shape<4>, P<>>;
+constexpr auto& image = array<ts::f32, ts::shape<2, 8, 4>, P<none, none, "x">>;
+constexpr auto& taps = array<ts::f32, ts::shape<3, 4, 6>, P<none, "x">>;
+using ts::sharding::scatter_kind;
+template <scatter_kind Kind>
+inline constexpr auto& scatter_rule = ts::ops::scatter_rule<0, Kind>;
+}  // namespace
+
+TEST_CASE("What is chosen of a marked array is marked alike; indices are not marked") {
+  STATIC_REQUIRE(TYPE(ts::take<0>(sum_x, indices)) == "float32[4]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::take<0>(red_x, indices)) == "float32[4]{R:x}");
+  STATIC_REQUIRE(TYPE(ts::take_along_axis<0>(sum_x, indices, ts::mode_clip)) == "float32[4]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::at(sum_x, indices).get()) == "float32[4]{U:x}");
+  STATIC_REQUIRE(refusal_of<ts::ops::take_rule<0, false>>(sum_x, sum_indices) == message::unreduced_operand);
+  STATIC_REQUIRE(refusal_of<ts::ops::take_rule<0, false>>(plain, red_indices) == message::reduced_operand);
+  STATIC_REQUIRE(refusal_of<ts::ops::take_rule<0, false>>(max_x, indices) == message::unreduced_operand);
+  STATIC_REQUIRE(refusal_of<ts::ops::take_rule<0, false, ts::out_sharding_t<P<"x">>>>(sum_x, indices) ==
+                 message::marks_changed);
+  STATIC_REQUIRE(refusal_of<ts::ops::take_rule<0, false, ts::out_sharding_t<P<>>>>(sum_x, indices) ==
+                 message::marks_changed);
+}
+
+TEST_CASE("Updates are added to an array that is unreduced as they are; extrema take none") {
+  STATIC_REQUIRE(TYPE(ts::at(sum_x, indices).add(four_sums)) == "float32[8]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::at(sum_x, indices).set(four_sums)) == "float32[8]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::at(red_x, indices).add(four_red)) == "float32[8]{R:x}");
+  STATIC_REQUIRE(TYPE(ts::at(red_x, indices).max(2)) == "float32[8]{R:x}");
+  STATIC_REQUIRE(TYPE(ts::at<ts::range{0, 4}>(sum_x).set(four_sums)) == "float32[8]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::at<ts::range{0, 4}>(sum_x).add(four_sums)) == "float32[8]{U:x}");
+  STATIC_REQUIRE(refusal_of<scatter_rule<scatter_kind::add>>(sum_x, four, indices) == message::scatter_sharding);
+  STATIC_REQUIRE(refusal_of<scatter_rule<scatter_kind::add>>(plain, four_sums, indices) == message::scatter_sharding);
+  STATIC_REQUIRE(refusal_of<scatter_rule<scatter_kind::add>>(sum_x, 1.0F, indices) == message::scatter_sharding);
+  STATIC_REQUIRE(refusal_of<scatter_rule<scatter_kind::add>>(sum_x, four_red, indices) == message::scatter_sharding);
+  STATIC_REQUIRE(refusal_of<scatter_rule<scatter_kind::max>>(sum_x, four_sums, indices) == message::unreduced_operand);
+}
+
+TEST_CASE("Parts at run-time places, copies and triangles are marked as what they are made of") {
+  STATIC_REQUIRE(TYPE(ts::dynamic_slice<4>(sum_x, place)) == "float32[4]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::dynamic_index_in_dim<0>(red_x, place)) == "float32[]{R:x}");
+  STATIC_REQUIRE(TYPE(ts::dynamic_update_slice(sum_x, four_sums, place)) == "float32[8]{U:x}");
+  STATIC_REQUIRE(refusal_of<ts::ops::dynamic_update_rule<void>>(sum_x, four, place) ==
+                 message::dynamic_update_sharding);
+  STATIC_REQUIRE(refusal_of<ts::ops::dynamic_update_rule<P<>>>(sum_x, four, place) == message::dynamic_update_sharding);
+  STATIC_REQUIRE(TYPE(ts::repeat<2>(sum_x)) == "float32[16]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::tile<2, 3>(red_x)) == "float32[2,24]{R:x}");
+  STATIC_REQUIRE(TYPE(ts::roll<1, 0>(sum_x)) == "float32[8]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::tril(matrix<P<"y", none, unreduced<"x">>>)) == "float32[8@y,8]{U:x}");
+}
+
+TEST_CASE("A running sum is linear; other walks and orders take reduced arrays alone") {
+  STATIC_REQUIRE(TYPE(ts::cumsum<0>(sum_x)) == "float32[8]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::cumprod<0>(red_x)) == "float32[8]{R:x}");
+  STATIC_REQUIRE(TYPE(ts::sort<0>(red_x)) == "float32[8]{R:x}");
+  STATIC_REQUIRE(TYPE(ts::argsort<0>(red_x)) == "int32[8]{R:x}");
+  STATIC_REQUIRE(refusal_of<ts::ops::cumulative_rule<ts::graph::running::prod, 0>>(sum_x) ==
+                 message::unreduced_operand);
+  STATIC_REQUIRE(refusal_of<ts::ops::cumulative_rule<ts::graph::running::sum, 0>>(max_x) == message::unreduced_operand);
+  STATIC_REQUIRE(refusal_of<ts::ops::sort_rule<0, -1>>(sum_x) == message::unreduced_operand);
+}
+
+TEST_CASE(
+    "A convolution is a product: over its channels it may stay unreduced, that an operand is reduced is forgotten") {
+  STATIC_REQUIRE(TYPE(ts::conv(image, taps, ts::out_sharding<P<unreduced<"x">>>)) == "float32[2,8,6]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::conv(array<ts::f32, ts::shape<2, 8, 4>, P<"x", reduced<"y">>>,
+                               array<ts::f32, ts::shape<3, 4, 6>, P<reduced<"x">>>)) == "float32[2@x,8,6]");
+  using spec_y = ts::out_sharding_t<P<unreduced<"y">>>;
+  STATIC_REQUIRE(refusal_of<ts::ops::conv_rule<spec_y>>(image, taps) == message::matmul_unreduced);
+  STATIC_REQUIRE(refusal_of<ts::ops::conv_rule<>>(array<ts::f32, ts::shape<2, 8, 4>, P<unreduced<"x">>>,
+                                                  array<ts::f32, ts::shape<3, 4, 6>, P<>>) ==
+                 message::unreduced_operand);
+  STATIC_REQUIRE(TYPE(ts::avg_pool<ts::shape<2>>(array<ts::f32, ts::shape<2, 8, 4>, P<reduced<"y">>>)) ==
+                 "float32[2,7,4]{R:y}");
+}
+
+TEST_CASE("Arrays made of nothing may be pending sums") {
+  constexpr auto pending = ts::out_sharding<P<unreduced<"x">>>;
+  STATIC_REQUIRE(TYPE(ts::zeros<ts::shape<4, 8>>(plain, pending)) == "float32[4,8]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::ones<ts::shape<4>, ts::i32>(plain, pending)) == "int32[4]{U:x}");
+  STATIC_REQUIRE(TYPE(ts::iota<ts::shape<4>>(plain, ts::out_sharding<P<reduced<"y">>>)) == "int32[4]{R:y}");
+  STATIC_REQUIRE(TYPE(ts::zeros_like(sum_x)) == "float32[8]{U:x}");
+}
+
+namespace {
 constexpr auto silent_rule = [](std::span<const ts::aval> x, const ts::mesh_value&) { return ts::ruling{x[0]}; };
 constexpr auto reduced_rule = ts::ops::keeps_reduced{silent_rule};
 constexpr auto inventive_rule = [](std::span<const ts::aval> x, const ts::mesh_value&) {

@@ -116,6 +116,19 @@ constexpr ruling check_marks(const aval& a, const mesh_value& mesh) {
   return {a};
 }
 
+/// Refuses an operand that is unreduced or reduced: one of integers that say where or how far.
+constexpr message check_unmarked(const aval& a) {
+  if (a.unreduced != 0) return message::unreduced_operand;
+  return a.reduced != 0 ? message::reduced_operand : message::none;
+}
+
+/// Whether `beside` may stand beside `a` in an operation that is linear in both together: both are pending sums over the
+/// same axes or neither is, both are reduced over the same axes, and a scalar that is neither goes with a reduced array.
+constexpr bool marked_alike(const aval& a, const aval& beside) {
+  const bool free = beside.rank == 0 && !beside.marked() && a.unreduced == 0;
+  return a.pending == combine::sum && beside.pending == combine::sum && (free || with_marks(a, beside) == a);
+}
+
 /// Whether the cuts of `a` are legal over `mesh`: no axis twice, every extent divisible (unknown sizes pass), none that
 /// is unreduced or reduced too.
 constexpr ruling check_cuts(const aval& a, const mesh_value& mesh) {

@@ -91,6 +91,7 @@ constexpr value windows(value v, const windowing& how) {
 /// The transpose: elements of windows added up where they were taken from, in an array of type `type`.
 constexpr value overlap_add(value v, aval type, const windowing& how) {
   type.type = v.type().type;
+  type = with_marks(type, v.type());
   return set_windows(write(v.owner, op::overlap_add, type, {v.id}), how);
 }
 

@@ -14,7 +14,7 @@ using sharding::scatter_kind;
 
 /// Operands: the array, the updates, the indices.
 template <int Axis, scatter_kind Kind, class... Options>
-inline constexpr auto scatter_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto scatter_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   index_plan plan = plan_indices<Axis, false, Options...>(x[0], x.subspan(2), mesh);
   if (plan.failure != message::none) return refuse(plan.failure);
   plan.how.kind = Kind;
@@ -25,11 +25,17 @@ inline constexpr auto scatter_rule = [](std::span<const aval> x, const mesh_valu
   if constexpr (!std::is_void_v<spec>) {
     for (message m : sharded)
       if (ruled.failure == m) ruled = {};
-    return ruled.ok() ? with_spec(x[0], *chosen_spec<spec>(mesh).get(), mesh) : ruled;
+    return ruled.ok() ? with_cuts(x[0], *chosen_spec<spec>(mesh).get(), mesh) : ruled;
   } else {
     return ruled.ok() ? ruling{x[0]} : ruled;
   }
-};
+}};
+
+/// `updates` cut, unreduced and reduced as `type`; one number for all is repeated.
+constexpr graph::value spread_number(graph::value updates, const aval& type) {
+  if (updates.type().rank != 0) return graph::reshard(updates, type);
+  return graph::broadcast(graph::reshard(updates, with_marks(updates.type(), type)), type, 0);
+}
 
 template <int Axis, scatter_kind Kind, class... Options>
 struct write_scatter {
@@ -47,8 +53,7 @@ struct write_scatter {
     const sharding::gather_dims dims(how, base.type().rank, at.type().rank);
     for (int d = 0; d < dims.rank; ++d)
       chosen.dims[d].axes = dims.chosen(d) ? 0 : base.type().dims[dims.of_array[d]].axes;
-    const graph::value new_elements =
-        x[1].type().rank == 0 ? graph::broadcast(x[1], chosen, 0) : graph::reshard(x[1], chosen);
+    const graph::value new_elements = spread_number(x[1], chosen);
     const aval read = indices_to_read(at.type(), base.type().rank, how, chosen);
     const graph::value changed = graph::scatter(base, graph::reshard(at, read), new_elements, how);
     aval natural = type;
@@ -89,11 +94,12 @@ struct chosen_elements {
 
 /// Operands: the array and what replaces its part, of the part's type or one number for all of it.
 template <class OutSpec, slice_entry... Entries>
-inline constexpr auto set_part_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto set_part_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   const slice_plan plan = plan_slices<Entries...>(x[0]);
   if (plan.failure != message::none) return refuse(plan.failure, plan.dimension);
   if (x[1].type != x[0].type) return refuse(message::scatter_dtype);
-  aval part = scalar_aval(x[0].type);
+  if (x[0].pending != combine::sum) return refuse(message::unreduced_operand);
+  aval part = with_marks(scalar_aval(x[0].type), x[0]);
   for (int d = 0; d < x[0].rank; ++d) {
     const bool complete = plan.taken.of[d].is_all_of(x[0].dims[d].extent);
     if (std::is_void_v<OutSpec> && !complete)
@@ -102,24 +108,25 @@ inline constexpr auto set_part_rule = [](std::span<const aval> x, const mesh_val
       part.dims[part.rank++] = {plan.taken.of[d].count, complete ? x[0].dims[d].axes : 0};
   }
   if (x[1].rank != 0 && !x[1].same_shape(part)) return ruling{part, message::scatter_shape};
-  if constexpr (!std::is_void_v<OutSpec>) return with_spec(x[0], *chosen_spec<OutSpec>(mesh).get(), mesh);
+  if (!marked_alike(x[0], x[1])) return ruling{part, message::scatter_sharding};
+  if constexpr (!std::is_void_v<OutSpec>) return with_cuts(x[0], *chosen_spec<OutSpec>(mesh).get(), mesh);
   if (x[1].rank != 0 && !x[1].same_spec(part)) return ruling{part, message::scatter_sharding};
   return ruling{x[0]};
-};
+}};
 
 template <slice_entry... Entries>
 inline constexpr auto write_part = [](const std::array<graph::value, 2>& x, const aval& type) {
   const slice_plan plan = plan_slices<Entries...>(type);
   aval base = type;
   aval piece = type;
-  aval part = scalar_aval(type.type);
+  aval part = with_marks(scalar_aval(type.type), type);
   for (int d = 0; d < type.rank; ++d) {
     if (!plan.taken.of[d].is_all_of(type.dims[d].extent)) base.dims[d].axes = 0;
     piece.dims[d] = {plan.taken.of[d].count, base.dims[d].axes};
     if (!(plan.dropped & (1U << d))) part.dims[part.rank++] = piece.dims[d];
   }
   const graph::value new_elements =
-      x[1].type().rank == 0 ? graph::broadcast(x[1], piece, 0) : graph::reshape(graph::reshard(x[1], part), piece);
+      x[1].type().rank == 0 ? spread_number(x[1], piece) : graph::reshape(graph::reshard(x[1], part), piece);
   return graph::reshard(graph::update_slice(graph::reshard(x[0], base), new_elements, plan.taken), type);
 };
 
@@ -164,7 +171,8 @@ concept AtArgument = ArrayLike<T> || IndexOption<T>;
 /// broadcast together. u has the extents of what is chosen, or is one number. Where an index occurs twice, updates happen
 /// in the order of the indices. Options: `mode_clip`, `mode_wrap`, `mode_drop`, `batch_dims<k>`, `out_sharding<...>`.
 /// Cuts: indexed dimensions and indices are uncut, u is cut as what it changes, the result as x. With out_sharding the
-/// result is cut as it says, indexed dimensions too: each device changes what it holds.
+/// result is cut as it says, indexed dimensions too: each device changes what it holds. x and u are unreduced over the
+/// same axes and reduced over the same ones, or a number goes to a reduced x; extrema refuse unreduced arrays.
 /// Gradient: to x and to u, for `set` only to the last update of an element, for extrema in equal shares. x's memory is
 /// reused where nobody else reads it. Source: jax.numpy.ndarray.at.
 template <int Axis = 0, ArrayLike First, AtArgument... Rest>

@@ -140,8 +140,17 @@ constexpr graph::value write_windows(graph::value x, double fill, const window_p
   return graph::windows(plan.pads() ? graph::pad(x, graph::number_like(x, fill), plan.padded) : x, plan.how);
 }
 
+/// As of a product: the result may stay unreduced over exactly the axes that cut the channels of both operands.
+constexpr message check_conv_marks(const aval& x, const aval& taps, const aval& result) {
+  if (result.reduced != 0) return message::marks_changed;
+  if (result.unreduced == 0) return message::none;
+  const axis_list both = x.dims[x.rank - 1].axes;
+  const bool exact = both == taps.dims[taps.rank - 2].axes && set_of(both) == result.unreduced;
+  return exact && result.pending == combine::sum ? message::none : message::matmul_unreduced;
+}
+
 template <class... Options>
-inline constexpr auto conv_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto conv_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   const aval& taps = x[1];
   if (x[0].type != taps.type || taps.type == dtype::bool_) return refuse(message::conv_dtype);
   if (x[0].rank < 3 || x[0].rank > 4) return refuse(message::conv_rank);
@@ -152,18 +161,21 @@ inline constexpr auto conv_rule = [](std::span<const aval> x, const mesh_value& 
   const window_plan plan = plan_windows(x[0], std::span(extents).first(static_cast<std::size_t>(channels - 1)),
                                         window_options_of<Options...>(window_padding::same));
   if (plan.failure != message::none) return refuse(plan.failure, plan.dimension);
-  aval result = plan.result;
+  if (x[0].unreduced != 0 || taps.unreduced != 0) return refuse(message::unreduced_operand);
+  aval result = without_marks(plan.result);
   result.dims[channels] = {taps.dims[channels].extent, 0};
   using spec = typename spec_among<Options...>::type;
   const chosen_spec<spec> chosen(mesh);
   if (chosen.get() != nullptr) {
     for (int d = 0; d < result.rank; ++d) result.dims[d].axes = 0;
-    return with_spec(result, *chosen.get(), mesh);
+    const ruling ruled = with_spec(result, *chosen.get(), mesh);
+    const message why = ruled.ok() ? check_conv_marks(x[0], taps, ruled.result) : message::none;
+    return why == message::none ? ruled : ruling{ruled.result, why};
   }
   if (taps.cut() != 0 || x[0].dims[channels].axes != 0) return refuse(message::conv_sharding);
   const ruling checked = check_cuts(result, mesh);
   return checked.ok() ? ruling{result} : checked;
-};
+}};
 
 /// One matrix product over all windows. Channels that both operands have cut alike stay cut, if the result leaves their
 /// axes free: the sum over them is pending then.
@@ -198,16 +210,16 @@ constexpr window_plan plan_pool(const aval& x, std::span<const std::int64_t> win
 }
 
 template <bool Mean, class Window, class... Options>
-inline constexpr auto pool_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto pool_rule = keeps_reduced{[](std::span<const aval> x, const mesh_value& mesh) {
   if (x[0].type == dtype::bool_ || (Mean && !is_floating(x[0].type))) return refuse(message::pool_dtype);
   const window_plan plan = plan_pool<Options...>(x[0], Window::extents);
   if (plan.failure != message::none) return refuse(plan.failure, plan.dimension);
   using spec = typename spec_among<Options...>::type;
   const chosen_spec<spec> chosen(mesh);
-  if (chosen.get() != nullptr) return with_spec(plan.result, *chosen.get(), mesh);
+  if (chosen.get() != nullptr) return with_cuts(plan.result, *chosen.get(), mesh);
   const ruling checked = check_cuts(plan.result, mesh);
   return checked.ok() ? ruling{plan.result} : checked;
-};
+}};
 
 /// The lowest number of a dtype; where it is -infinity, that.
 constexpr double lowest(dtype type) {
@@ -242,7 +254,8 @@ concept WindowOption = ops::is_window_option<std::remove_cvref_t<T>>;
 /// height, width, channels), the kernel (height, width, channels, outputs); with one spatial dimension both have one
 /// dimension less. One matrix product over a copy of all windows.
 /// Cuts: batch and spatial dimensions keep those of x; the kernel and the channels are uncut. With `out_sharding<...>` all
-/// may be cut: outputs as asked, channels of both alike end in an all-reduce.
+/// may be cut: outputs as asked, channels of both alike end in an all-reduce, or nowhere if the result is to stay unreduced
+/// over their axes. Unreduced operands are refused, that one is reduced is forgotten.
 /// Collectives: an all-gather where a spatial dimension is cut (windows reach into neighbouring blocks), unless no window
 /// reaches over the end of a block. Gradient: a product for the kernel, one for the windows, which are added up where
 /// they overlap. Saved: x and the kernel. Source: jax.lax.conv_general_dilated, flax.nnx.Conv.

@@ -26,9 +26,9 @@ inline constexpr auto creation_rule = [](std::span<const aval>, const mesh_value
 
 /// Position numbers along dimension `d` of `type`.
 constexpr graph::value positions(graph::graph* owner, const aval& type, int d) {
-  const graph::value made = graph::write(owner, op::iota, type, {});
+  const graph::value made = graph::write(owner, op::iota, without_marks(type), {});
   owner->at(made.id).attribute[0] = static_cast<std::uint64_t>(d);
-  return made;
+  return graph::reshard(made, type);
 }
 
 template <class Shape, int Dimension, dtype D, class OutSpec>
@@ -63,10 +63,11 @@ constexpr graph::value diagonals(graph::graph* owner, const aval& type) {
   return positions(owner, column, type.rank - 1) - positions(owner, row, type.rank - 2);
 }
 
-inline constexpr auto triangle_rule = [](std::span<const aval> x, const mesh_value&) {
+inline constexpr auto triangle_rule = handles_marks{[](std::span<const aval> x, const mesh_value&) {
+  if (x[0].pending != combine::sum) return refuse(message::unreduced_operand);
   if (x[0].rank < 2) return refuse(message::triangle_rank);
   return ruling{x[0]};
-};
+}};
 
 template <op Keep, int K>
 inline constexpr auto write_triangle = [](const std::array<graph::value, 1>& x, const aval& type) {
@@ -83,14 +84,16 @@ constexpr auto write_full(Number number) {
   };
 }
 
-inline constexpr auto same_type_rule = [](std::span<const aval> x, const mesh_value&) { return ruling{x[0]}; };
+inline constexpr auto same_type_rule =
+    handles_marks{[](std::span<const aval> x, const mesh_value&) { return ruling{x[0]}; }};
 
 }  // namespace ops
 
 /// `zeros<shape<4, 8>>(x)`, `ones<shape<4, 8>, i32>(x, out_sharding<P<"data">>)`, `full<shape<>>(x, 0.5)`: an array with
 /// one number everywhere, uncut unless `out_sharding<...>` is given. x is any array of the step: it says which trace and
 /// mesh the new one belongs to (a constant expression has no current trace), its elements are not looked at. No memory
-/// is filled where elementwise operations read it. No gradient. Source: jax.numpy.zeros, ones, full.
+/// is filled where elementwise operations read it. `out_sharding<P<unreduced<"x">>>` makes a pending sum: the first device
+/// along x holds the number, the others zeros. No gradient. Source: jax.numpy.zeros, ones, full.
 template <class Shape, dtype D = dtype::f32>
 constexpr auto full(const ArrayLike auto& x, Number auto number, OutSharding auto... options) {
   using spec = typename ops::spec_among<decltype(options)...>::type;
@@ -137,9 +140,9 @@ constexpr auto arange(const ArrayLike auto& x, OutSharding auto... options) {
   using spec = typename ops::spec_among<decltype(options)...>::type;
   return ops::apply<"arange", ops::of_mesh<ops::arange_rule<Start, Stop, Step, spec>>>(
       [](const std::array<graph::value, 1>& v, const aval& type) {
-        const graph::value count = ops::positions(v[0].owner, type, 0);
+        const graph::value count = ops::positions(v[0].owner, without_marks(type), 0);
         const graph::value scaled = Step == 1 ? count : count * static_cast<double>(Step);
-        return Start == 0 ? scaled : scaled + static_cast<double>(Start);
+        return graph::reshard(Start == 0 ? scaled : scaled + static_cast<double>(Start), type);
       },
       x);
 }
@@ -156,7 +159,7 @@ constexpr auto eye(const ArrayLike auto& x, OutSharding auto... options) {
       [](const std::array<graph::value, 1>& v, const aval& type) {
         const graph::value diagonal = ops::diagonals(v[0].owner, type);
         const graph::value ones = graph::binary(graph::op::eq, diagonal, graph::number_like(diagonal, K));
-        return graph::convert(ones, D);
+        return graph::reshard(graph::convert(ones, D), type);
       },
       x);
 }

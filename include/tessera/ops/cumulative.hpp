@@ -19,12 +19,14 @@ constexpr ruling whole_axis(const aval& x, int axis, message absent, message cut
 }
 
 template <graph::running Kind, int Axis>
-inline constexpr auto cumulative_rule = [](std::span<const aval> x, const mesh_value&) {
+inline constexpr auto cumulative_rule = handles_marks{[](std::span<const aval> x, const mesh_value&) {
+  const bool linear = Kind == graph::running::sum && x[0].pending == combine::sum;
+  if (x[0].unreduced != 0 && !linear) return refuse(message::unreduced_operand);
   if (Kind == graph::running::logsumexp && !is_floating(x[0].type)) return refuse(message::elementwise_needs_float);
   ruling ruled = whole_axis(x[0], Axis, message::cumulative_axis, message::cumulative_cut);
   if (ruled.ok()) ruled.result.type = number_element(x[0].type);
   return ruled;
-};
+}};
 
 template <text Name, graph::running Kind, int Axis>
 struct cumulative_operation {
@@ -45,7 +47,7 @@ struct cumulative_operation {
 
 /// `cumsum<1>(x)[i] = x[0] + ... + x[i]` along a dimension, which must be uncut; `cumsum<1>(x, reverse)` runs from the end.
 /// Same extents and cuts as x; bool counts as int32; integers wrap around, float32 is carried in float64. Gradient: the
-/// same sum from the other end. No collective. Source: jax.lax.cumsum.
+/// same sum from the other end. A sum of unreduced arrays is unreduced; the other running values refuse them. No collective. Source: jax.lax.cumsum.
 template <int Axis>
 constexpr auto cumsum(const ArrayLike auto& x, std::same_as<reverse_t> auto... options) {
   return ops::cumulative_operation<"cumsum", graph::running::sum, Axis>{}(x, options...);

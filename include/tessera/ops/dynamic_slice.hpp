@@ -24,6 +24,8 @@ constexpr auto start_beside(const auto& x, const Start auto& start) {
 constexpr message start_fault(std::span<const aval> starts) {
   for (const aval& s : starts)
     if (s.rank != 0 || (s.type != dtype::i32 && s.type != dtype::u32)) return message::dynamic_start;
+  for (const aval& s : starts)
+    if (const message why = check_unmarked(s); why != message::none) return why;
   return message::none;
 }
 
@@ -42,14 +44,14 @@ constexpr ruling dynamic_part(const aval& whole, const aval& part, const spec_va
 
 /// Operands: the array, then a start for each dimension.
 template <class OutSpec, std::int64_t... Sizes>
-inline constexpr auto dynamic_slice_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto dynamic_slice_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   if (static_cast<int>(sizeof...(Sizes)) != x[0].rank || x.size() != sizeof...(Sizes) + 1)
     return refuse(message::dynamic_starts);
   if (const message why = start_fault(x.subspan(1)); why != message::none) return refuse(why);
   const chosen_spec<OutSpec> chosen(mesh);
   const ruling part = dynamic_part(x[0], plain_aval<dtype::f32, shape<Sizes...>>(), chosen.get(), mesh);
-  return part.ok() && chosen.get() != nullptr ? with_spec(part.result, *chosen.get(), mesh) : part;
-};
+  return part.ok() && chosen.get() != nullptr ? with_cuts(part.result, *chosen.get(), mesh) : part;
+}};
 
 /// `whole` cut as `as`, but uncut where `part` is less of it.
 constexpr aval uncut_where_less(aval whole, const aval& part, const aval& as) {
@@ -68,7 +70,7 @@ constexpr graph::value write_dynamic_slice(const std::array<graph::value, N>& x,
 
 /// Operands: the array, the update, then a start for each dimension.
 template <class OutSpec>
-inline constexpr auto dynamic_update_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto dynamic_update_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   if (static_cast<int>(x.size()) != x[0].rank + 2) return refuse(message::dynamic_starts);
   if (const message why = start_fault(x.subspan(2)); why != message::none) return refuse(why);
   if (x[1].type != x[0].type) return refuse(message::dynamic_update_dtype);
@@ -76,11 +78,12 @@ inline constexpr auto dynamic_update_rule = [](std::span<const aval> x, const me
   for (int d = 0; d < x[0].rank; ++d)
     if (x[1].dims[d].extent > x[0].dims[d].extent) return refuse(message::dynamic_update_shape, d);
   const chosen_spec<OutSpec> chosen(mesh);
-  if (chosen.get() != nullptr) return with_spec(x[0], *chosen.get(), mesh);
+  if (!(with_marks(x[0], x[1]) == x[0])) return refuse(message::dynamic_update_sharding);
+  if (chosen.get() != nullptr) return with_cuts(x[0], *chosen.get(), mesh);
   if (!x[0].same_spec(x[1])) return refuse(message::dynamic_update_sharding);
   const ruling part = dynamic_part(x[0], x[1], nullptr, mesh);
   return part.ok() ? ruling{x[0]} : part;
-};
+}};
 
 /// Along several dimensions: the part of `base` along the first of them, updated along the others, goes back to it.
 constexpr graph::value update_along(graph::value base, graph::value piece, std::span<const graph::value> starts,
@@ -111,7 +114,7 @@ constexpr aval part_in_dim(aval x) {
   return x;
 }
 constexpr aval dropped_dim(const aval& x, int d) {
-  aval less = scalar_aval(x.type);
+  aval less = with_marks(scalar_aval(x.type), x);
   for (int i = 0; i < x.rank; ++i)
     if (i != d) less.dims[less.rank++] = x.dims[i];
   return less;
@@ -119,7 +122,7 @@ constexpr aval dropped_dim(const aval& x, int d) {
 
 /// Operands: the array, one start. With `Drop` the dimension, of which one element is taken, vanishes.
 template <int Axis, std::int64_t Size, bool Drop, class OutSpec>
-inline constexpr auto in_dim_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto in_dim_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   const int d = sharding::place_of(Axis, x[0].rank);
   if (d < 0) return refuse(message::shape_no_dimension);
   if (const message why = start_fault(x.subspan(1)); why != message::none) return refuse(why);
@@ -128,8 +131,8 @@ inline constexpr auto in_dim_rule = [](std::span<const aval> x, const mesh_value
   if (!part.ok()) return part;
   aval result = Drop ? dropped_dim(part.result, d) : part.result;
   if (Drop && chosen.get() == nullptr && x[0].dims[d].axes != 0) return sharding::keep_cut(x[0], d, mesh);
-  return chosen.get() != nullptr ? with_spec(result, *chosen.get(), mesh) : ruling{result};
-};
+  return chosen.get() != nullptr ? with_cuts(result, *chosen.get(), mesh) : ruling{result};
+}};
 
 template <int Axis, std::int64_t Size, bool Drop>
 inline constexpr auto write_in_dim = [](const std::array<graph::value, 2>& x, const aval& type) {
@@ -145,7 +148,7 @@ inline constexpr auto write_in_dim = [](const std::array<graph::value, 2>& x, co
 
 /// Operands: the array, the update (with `Drop` without the dimension), one start.
 template <int Axis, bool Drop, class OutSpec>
-inline constexpr auto update_in_dim_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto update_in_dim_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   const int d = sharding::place_of(Axis, x[0].rank);
   if (d < 0) return refuse(message::shape_no_dimension);
   if (const message why = start_fault(x.subspan(2)); why != message::none) return refuse(why);
@@ -156,14 +159,15 @@ inline constexpr auto update_in_dim_rule = [](std::span<const aval> x, const mes
     if (i == d ? piece.dims[i].extent > x[0].dims[i].extent : piece.dims[i].extent != x[0].dims[i].extent)
       return refuse(message::dynamic_update_shape, i);
   const chosen_spec<OutSpec> chosen(mesh);
-  if (chosen.get() != nullptr) return with_spec(x[0], *chosen.get(), mesh);
+  if (!(with_marks(x[0], x[1]) == x[0])) return refuse(message::dynamic_update_sharding);
+  if (chosen.get() != nullptr) return with_cuts(x[0], *chosen.get(), mesh);
   for (int i = 0; i < piece.rank; ++i)
     if (!(Drop && i == d) && piece.dims[i].axes != x[0].dims[i].axes)
       return refuse(message::dynamic_update_sharding, i);
   if (piece.dims[d].extent != x[0].dims[d].extent || Drop)
     if (const ruling kept = sharding::keep_cut(x[0], d, mesh); !kept.ok()) return kept;
   return ruling{x[0]};
-};
+}};
 
 template <int Axis, bool Drop>
 inline constexpr auto write_update_in_dim = [](const std::array<graph::value, 3>& x, const aval& type) {
@@ -203,7 +207,7 @@ concept StartOrSharding = Start<T> || OutSharding<T>;
 /// `dynamic_slice<1, 8>(x, i, j)`: so many elements along each dimension, from run-time starts on: int32 or uint32
 /// scalars, or numbers. A negative start counts from the end; one that leaves too few elements is moved back until the
 /// part is inside, as JAX does. Cuts: as slice, dimensions of which not all is taken are uncut unless `out_sharding<...>`
-/// is given. Gradient: zeros with the cotangent in the part's place. Saved: the starts. One copy of the part. Source:
+/// is given; unreduced and reduced axes stay. Gradient: zeros with the cotangent in the part's place. Saved: the starts. One copy of the part. Source:
 /// jax.lax.dynamic_slice.
 template <std::int64_t... Sizes>
 constexpr auto dynamic_slice(const ArrayLike auto& x, const StartOrSharding auto&... starts) {

@@ -62,7 +62,7 @@ constexpr index_options options_of() {
 /// `array` with `count` dimensions from `axis` on as one; if one of them is cut, that one is.
 constexpr aval with_merged(const aval& array, int axis, int count) {
   aval merged = scalar_aval(array.type);
-  for (int d = 0; d < array.rank; ++d) {
+  for (int d = 0; d < array.rank && merged.rank < max_rank; ++d) {
     if (d <= axis || d >= axis + count) {
       merged.dims[merged.rank++] = array.dims[d];
       continue;
@@ -71,7 +71,7 @@ constexpr aval with_merged(const aval& array, int axis, int count) {
     joined.extent *= array.dims[d].extent;
     if (joined.axes == 0) joined.axes = array.dims[d].axes;
   }
-  return merged;
+  return with_marks(merged, array);
 }
 
 /// A call's operands for the rules: the array with one indexed dimension, one array of indices.
@@ -101,12 +101,12 @@ constexpr index_plan plan_indices(const aval& array, std::span<const aval> indic
 }
 
 template <int Axis, bool Pointwise, class... Options>
-inline constexpr auto take_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto take_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   const index_plan plan = plan_indices<Axis, Pointwise, Options...>(x[0], x.subspan(1), mesh);
   if (plan.failure != message::none) return refuse(plan.failure);
   using spec = typename spec_among<Options...>::type;
   return sharding::gather(plan.array, plan.indices, plan.how, chosen_spec<spec>(mesh).get(), mesh);
-};
+}};
 
 /// One of several indices as int32, counted from the start; `inside` says where it is within the extent.
 constexpr graph::value plain_index(graph::value index, std::int64_t extent, const index_options& options,
@@ -205,7 +205,8 @@ concept IndexOption = ops::is_index_option<std::remove_cvref_t<T>>;
 /// `out_sharding<...>`.
 /// Cuts: the indexed dimension and indices that are not batched are uncut, untouched dimensions keep theirs. With
 /// out_sharding all may be cut: the indices go along with the result, and a cut indexed dimension is gathered, or, where
-/// that moves less, each device reads its part and the sum is all-reduced.
+/// that moves less, each device reads its part and the sum is all-reduced. Unreduced and reduced arrays stay so; indices
+/// are neither.
 /// Gradient: the cotangent added to zeros at the indices, in their order. Saved: the indices. Errors: index_error.
 /// Source: jax.numpy.take, jax.numpy.ndarray.at[].get.
 template <int Axis, IndexOption... Options>

@@ -25,7 +25,7 @@ constexpr graph::value write_copies(graph::value x, int d, std::int64_t count, b
 }
 
 template <std::int64_t Count, int Axis, class OutSpec>
-inline constexpr auto repeat_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto repeat_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   aval result = x[0];
   const int d = sharding::place_of(Axis, result.rank);
   if (d < 0) return refuse(message::shape_no_dimension);
@@ -35,8 +35,8 @@ inline constexpr auto repeat_rule = [](std::span<const aval> x, const mesh_value
   if (Count != 1 && chosen.get() == nullptr)
     if (const ruling kept = sharding::keep_cut(result, d, mesh); !kept.ok()) return kept;
   result.dims[d].extent *= Count;
-  return chosen.get() != nullptr ? with_spec(result, *chosen.get(), mesh) : ruling{result};
-};
+  return chosen.get() != nullptr ? with_cuts(result, *chosen.get(), mesh) : ruling{result};
+}};
 
 /// A dimension that is cut before and after as asked is repeated block by block.
 template <std::int64_t Count, int Axis>
@@ -63,7 +63,7 @@ constexpr std::int64_t repetitions_of(int d, int rank) {
 }
 
 template <class OutSpec, std::int64_t... Repetitions>
-inline constexpr auto tile_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto tile_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   if (sizeof...(Repetitions) > max_rank) return refuse(message::shape_rank);
   aval result = tiled<Repetitions...>(x[0]);
   const chosen_spec<OutSpec> chosen(mesh);
@@ -76,8 +76,8 @@ inline constexpr auto tile_rule = [](std::span<const aval> x, const mesh_value& 
       if (const ruling kept = sharding::keep_cut(result, d, mesh); !kept.ok()) return kept;
     result.dims[d] = {result.dims[d].extent * count, 0};
   }
-  return chosen.get() != nullptr ? with_spec(result, *chosen.get(), mesh) : ruling{result};
-};
+  return chosen.get() != nullptr ? with_cuts(result, *chosen.get(), mesh) : ruling{result};
+}};
 
 template <std::int64_t... Repetitions>
 inline constexpr auto write_tile = [](const std::array<graph::value, 1>& x, const aval& type) {

@@ -19,7 +19,7 @@ namespace ops {
 
 /// Count = -1 is all of them.
 template <int Axis, std::int64_t Count>
-inline constexpr auto argsort_rule = [](std::span<const aval> x, const mesh_value&) {
+inline constexpr auto argsort_rule = keeps_reduced{[](std::span<const aval> x, const mesh_value&) {
   ruling ruled = whole_axis(x[0], Axis, message::sort_axis, message::sort_cut);
   if (!ruled.ok()) return ruled;
   std::int64_t& extent = ruled.result.dims[Axis < 0 ? Axis + x[0].rank : Axis].extent;
@@ -28,7 +28,7 @@ inline constexpr auto argsort_rule = [](std::span<const aval> x, const mesh_valu
   if (Count >= 0) extent = Count;
   ruled.result.type = dtype::i32;
   return ruled;
-};
+}};
 
 template <int Axis, bool Descending>
 inline constexpr auto write_argsort = [](const std::array<graph::value, 1>& x, const aval& type) {
@@ -64,11 +64,11 @@ constexpr graph::value in_order(graph::value x, graph::value order, int axis) {
 }
 
 template <int Axis, std::int64_t Count>
-inline constexpr auto sort_rule = [](std::span<const aval> x, const mesh_value& mesh) {
+inline constexpr auto sort_rule = keeps_reduced{[](std::span<const aval> x, const mesh_value& mesh) {
   ruling ruled = argsort_rule<Axis, Count>(x, mesh);
   ruled.result.type = x[0].type;
   return ruled;
-};
+}};
 
 template <int Axis, bool Descending>
 inline constexpr auto write_sort = [](const std::array<graph::value, 1>& x, const aval& type) {

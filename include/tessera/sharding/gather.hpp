@@ -49,10 +49,11 @@ struct gather_dims {
   constexpr bool chosen(int d) const { return of_array[d] < 0; }
 };
 
-/// The result of a gather, or the updates of a scatter: extents, and cuts where only one side has the dimension.
+/// The result of a gather, or the updates of a scatter: extents, and cuts where only one side has the dimension; unreduced
+/// and reduced as the array is.
 constexpr aval gathered_type(const aval& array, const aval& indices, const indexing& how) {
   const gather_dims dims(how, array.rank, indices.rank);
-  aval result = scalar_aval(array.type);
+  aval result = with_marks(scalar_aval(array.type), array);
   result.rank = dims.rank;
   for (int d = 0; d < dims.rank && d < max_rank; ++d)
     result.dims[d] = dims.chosen(d) ? indices.dims[dims.of_indices[d]] : array.dims[dims.of_array[d]];
@@ -62,6 +63,8 @@ constexpr aval gathered_type(const aval& array, const aval& indices, const index
 /// Whether array and indices fit together at all.
 constexpr ruling check_indices(const aval& array, const aval& indices, const indexing& how) {
   if (indices.type != dtype::i32 && indices.type != dtype::u32) return refuse(message::take_indices);
+  if (const message why = check_unmarked(indices); why != message::none) return refuse(why);
+  if (array.pending != combine::sum) return refuse(message::unreduced_operand);
   if (how.axis < 0) return refuse(message::shape_no_dimension);
   if (how.batch > how.axis || how.batch > indices.rank) return refuse(message::take_batch);
   if (how.pointwise && indices.rank != array.rank) return refuse(message::take_batch);
@@ -76,7 +79,8 @@ constexpr ruling check_indices(const aval& array, const aval& indices, const ind
 }
 
 /// The indexed dimension and those of chosen elements are uncut, untouched dimensions keep their cuts, and of dimensions
-/// that go together an uncut one adapts. With `out_spec` all may be cut in any way. Source: JAX, Explicit mode.
+/// that go together an uncut one adapts. With `out_spec` all may be cut in any way. Unreduced and reduced axes of the array
+/// stay. Source: JAX, Explicit mode.
 constexpr ruling gather(const aval& array, const aval& indices, const indexing& how, const spec_value* out_spec,
                         const mesh_value& mesh) {
   if (const ruling checked = check_indices(array, indices, how); !checked.ok()) return checked;
@@ -84,7 +88,7 @@ constexpr ruling gather(const aval& array, const aval& indices, const indexing& 
   const gather_dims dims(how, array.rank, indices.rank);
   if (out_spec != nullptr) {
     for (int d = 0; d < dims.rank; ++d) result.dims[d].axes = 0;
-    return with_spec(result, *out_spec, mesh);
+    return with_cuts(result, *out_spec, mesh);
   }
   if (array.dims[how.axis].axes != 0) return refuse(message::take_dimension_sharding, how.axis);
   for (int d = 0; d < dims.rank; ++d) {
@@ -96,11 +100,13 @@ constexpr ruling gather(const aval& array, const aval& indices, const indexing& 
     if (result.dims[d].axes == 0) result.dims[d].axes = cut;
   }
   if (result.axis_on_two_dims()) return {result, message::take_batch_sharding};
-  return {result};
+  const ruling checked = check_marks(result, mesh);
+  return checked.ok() ? ruling{result} : checked;
 }
 
 /// As of a gather; updates (or one number for all) have the gathered extents and, where they are not of chosen elements,
-/// the cuts of the array. The result is the array's type, or cut as `out_spec` says.
+/// the cuts of the array. The result is the array's type, or cut as `out_spec` says. To add and to set are linear: array
+/// and updates are unreduced over the same axes, or neither is; extrema refuse pending sums.
 constexpr ruling scatter(const aval& array, const aval& indices, const aval& updates, const indexing& how,
                          const spec_value* out_spec, const mesh_value& mesh) {
   if (updates.type != array.type) return refuse(message::scatter_dtype);
@@ -108,7 +114,10 @@ constexpr ruling scatter(const aval& array, const aval& indices, const aval& upd
   if (const ruling checked = check_indices(array, indices, how); !checked.ok()) return checked;
   const aval expected = gathered_type(array, indices, how);
   if (updates.rank != 0 && !updates.same_shape(expected)) return {expected, message::scatter_shape};
-  if (out_spec != nullptr) return with_spec(array, *out_spec, mesh);
+  const bool linear = how.kind == scatter_kind::add || how.kind == scatter_kind::set;
+  if (!linear && (array.unreduced | updates.unreduced) != 0) return refuse(message::unreduced_operand);
+  if (!marked_alike(array, updates)) return {expected, message::scatter_sharding};
+  if (out_spec != nullptr) return with_cuts(array, *out_spec, mesh);
   const ruling read = gather(array, indices, how, nullptr, mesh);
   if (!read.ok()) return read;
   const gather_dims dims(how, array.rank, indices.rank);

@@ -86,6 +86,11 @@ constexpr value last_updates(value indices, const aval& array, const aval& updat
   return graph::broadcast(last, mask, spread);
 }
 
+/// `array` at the indices, of the type of updates there, unreduced and reduced as `array` is.
+constexpr value read_as(value array, value indices, const sharding::indexing& how, const aval& updates) {
+  return graph::gather(array, indices, how, with_marks(updates, array.type()));
+}
+
 /// Of equal extrema each gets an equal share, as in a reduction.
 constexpr cotangents extremum_scatter_cotangents(value array, value indices, value updates, value y,
                                                  sharding::indexing how, value ct) {
@@ -94,21 +99,21 @@ constexpr cotangents extremum_scatter_cotangents(value array, value indices, val
   const value kept = graph::binary(op::eq, array, y);
   const value won = graph::binary(op::eq, updates, graph::gather(y, indices, how, chosen));
   how.kind = sharding::scatter_kind::add;
-  const value ties =
-      graph::convert(kept, type) + graph::scatter(zeros_of(ct, array.type()), indices, graph::convert(won, type), how);
+  const value none = graph::zeros(ct.owner, array.type());
+  const value ties = graph::convert(kept, type) + graph::scatter(none, indices, graph::convert(won, type), how);
   const value share = ct / ties;
   const value zero = graph::number_like(ct, 0);
-  return {{graph::select(kept, share, zero), {}, graph::select(won, graph::gather(share, indices, how, chosen), zero)}};
+  return {{graph::select(kept, share, zero), {}, graph::select(won, read_as(share, indices, how, chosen), zero)}};
 }
 
 constexpr cotangents scatter_cotangents(const graph::node& n, value array, value indices, value updates, value y,
                                         value ct) {
   const sharding::indexing how = graph::indexing_of(n);
   switch (how.kind) {
-    case sharding::scatter_kind::add: return {{ct, {}, graph::gather(ct, indices, how, updates.type())}};
+    case sharding::scatter_kind::add: return {{ct, {}, read_as(ct, indices, how, updates.type())}};
     case sharding::scatter_kind::set: {
-      const value read = graph::gather(ct, indices, how, updates.type());
-      const value last = last_updates(indices, array.type(), updates.type(), how);
+      const value read = read_as(ct, indices, how, updates.type());
+      const value last = last_updates(indices, without_marks(array.type()), without_marks(updates.type()), how);
       return {{graph::scatter(ct, indices, zeros_of(ct, updates.type()), how),
                {},
                graph::select(last, read, graph::number_like(ct, 0))}};

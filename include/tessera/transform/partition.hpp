@@ -233,7 +233,7 @@ struct partitioner : form_moves {
       if (dims.of_indices[d] >= 0) indices.dims[dims.of_indices[d]].axes = type.dims[d].axes;
     }
     array.dims[how.axis].axes = parts;
-    type.unreduced = set_of(parts);
+    type.unreduced = static_cast<axis_set>(type.unreduced | set_of(parts));
     graph::node local = n;
     local.attribute[1] = parts;
     const int from = request(n.operands[0], array);
@@ -258,7 +258,7 @@ struct partitioner : form_moves {
       else if (!partial) updates.dims[d].axes = 0;
       if (dims.of_indices[d] >= 0) indices.dims[dims.of_indices[d]].axes = updates.dims[d].axes;
     }
-    if (partial) type.unreduced = by_updates;
+    if (partial) type.unreduced = static_cast<axis_set>(type.unreduced | by_updates);
     graph::node local = n;
     local.attribute[1] = type.dims[how.axis].axes;
     const int base = request(n.operands[0]);
