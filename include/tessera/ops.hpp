@@ -19,4 +19,5 @@
 #include <tessera/transform/checkpoint.hpp>
 #include <tessera/transform/regions.hpp>
 #include <tessera/transform/shard_map.hpp>
+#include <tessera/transform/vmap.hpp>
 #include <tessera/types.hpp>

@@ -197,6 +197,11 @@ def gradient_of_reshard(case):
     return "ts::grad([](auto v) { return ts::reshard<ts::P<>>(ts::sum(ts::reshard<" + spec(case["params"]["to"]) + ">(v))); })(a)"
 
 
+def over_examples(case):
+    entries = ", ".join("ts::none" if axis is None else str(axis) for axis in case["params"]["in_axes"])
+    return f"ts::vmap<ts::in_axes<{entries}>>([](auto p, auto q) {{ return p * q; }})(a, b)"
+
+
 OPERATIONS = {
     "mul": call("ts::multiply", "a", "b"),
     "add": call("ts::add", "a", "b"),
@@ -239,6 +244,7 @@ OPERATIONS = {
     "x.at[idx].get": lambda case: call("ts::at", "a", "b")(case) + ".get()",
     "vmap(x[idx])": call("ts::take<1>", "a", "b", "ts::batch_dims<1>"),
     "scatter x.at[idx].set(u)": lambda case: call("ts::at", "a", "b")(case) + ".set(c)",
+    "vmap": over_examples,
     "scan": scan,
     "while_loop": while_loop,
     "psum": collective("psum"),
@@ -310,6 +316,8 @@ REFUSED = {
 
 # Refusals that are no result's type: each is a file that must not compile.
 REFUSED_FILES = {
+    "vm02": "vmap_sharding",
+    "vm03": "vmap_axis",
     "cf02": "scan_carry",
     "cf03": "scan_leading",
     "cf04": "scan_carry",

@@ -82,6 +82,7 @@ template <class Traced>
 constexpr text_buffer trace_fault_details() {
   constexpr graph::trace_fault fault = fault_of_trace<Traced>();
   text_buffer out;
+  if (fault.what == message::vmap_operation) out << graph::user_name(fault.code) << " to ";
   const bool shown = fault.what == message::module_unnamed || fault.what == message::scan_escape;
   if (shown || !(fault.type == aval{})) write_aval(out, fault.type, Traced::mesh_type::value);
   if (!(fault.beside == aval{})) out << " and ", write_aval(out, fault.beside, Traced::mesh_type::value);

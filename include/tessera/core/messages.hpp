@@ -286,6 +286,22 @@
     "tessera: with_sharding_constraint: the array does not lie so; reshard it, or drop the constraint")                  \
   X(constraint_axis,                                                                                                     \
     "tessera: with_sharding_constraint: the axis is not Auto, its place is in the type; name Auto axes only")            \
+  X(vmap_argument,                                                                                                       \
+    "tessera: vmap: a mapped argument is no array or tuple of arrays; write none for it in in_axes<...>")                \
+  X(vmap_nothing, "tessera: vmap: no argument is mapped; name a dimension of one in in_axes<...>")                       \
+  X(vmap_in_axes,                                                                                                        \
+    "tessera: vmap: in_axes and arguments differ in number; write one entry an argument, or one for all")                \
+  X(vmap_out_axes, "tessera: vmap: out_axes and results differ in number; write one entry a result, or one for all")     \
+  X(vmap_dimension, "tessera: vmap: there is no such dimension; count from 0, or from -1 backwards")                     \
+  X(vmap_extent, "tessera: vmap: mapped dimensions differ in extent; slice or reshape one argument")                     \
+  X(vmap_sharding, "tessera: vmap: mapped dimensions are sharded differently; reshard one argument")                     \
+  X(vmap_axis,                                                                                                           \
+    "tessera: vmap: an array lies along the axis that cuts the mapped dimension; reshard it without that axis")          \
+  X(vmap_result, "tessera: vmap: a result is no array; return arrays, or a tuple of them")                               \
+  X(vmap_out_none,                                                                                                       \
+    "tessera: vmap: out_axes says none for a result that depends on what is mapped; name a dimension for it")            \
+  X(vmap_operation,                                                                                                      \
+    "tessera: vmap: the function has an operation that cannot be mapped; call it outside, or use scan")                  \
   X(device_put_shape,                                                                                                    \
     "tessera: device_put: the type of a host array does not hold its extents; write device_put<shape<...>, P<...>, "     \
     "mesh>(array)")                                                                                                      \

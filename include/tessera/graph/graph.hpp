@@ -71,6 +71,7 @@ struct trace_fault {
   int argument = -1;
   aval type{};
   aval beside{};
+  op code = op::constant;  ///< what cannot be done, where the message is about an operation
 };
 
 /// A program over one mesh. Before partitioning types are global, after it they are a device's blocks. Control nodes run

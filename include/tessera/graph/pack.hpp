@@ -99,6 +99,7 @@ struct graph_fields {
       field(fault.what), field(fault.argument);
       type_fields{fault.type}.fields(field);
       type_fields{fault.beside}.fields(field);
+      field(fault.code);
     }
   };
 
