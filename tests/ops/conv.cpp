@@ -22,6 +22,18 @@ inline constexpr auto& rule = ts::ops::conv_rule<Options...>;
 template <bool Mean, class Window, class... Options>
 inline constexpr auto& pool = ts::ops::pool_rule<Mean, Window, Options...>;
 
+extern const array<ts::f32, shape<3, 3, 2, 16>> grouped_kernel;
+TEST_CASE("Groups of channels each have a kernel of their own") {
+  STATIC_REQUIRE(TYPE(ts::conv(channels_y, grouped_kernel, ts::feature_group_count<4>, ts::out_sharding<P<"x">>)) ==
+                 "float32[8@x,12,10,16]");
+  STATIC_REQUIRE(fault<rule<ts::feature_group_count_t<4>>, decltype(channels_y), decltype(grouped_kernel)> ==
+                 message::conv_sharding);
+  STATIC_REQUIRE(fault<rule<ts::feature_group_count_t<2>>, decltype(channels_y), decltype(grouped_kernel)> ==
+                 message::conv_groups);
+  STATIC_REQUIRE(fault<rule<ts::feature_group_count_t<3>>, decltype(images), decltype(grouped_kernel)> ==
+                 message::conv_groups);
+}
+
 TEST_CASE("A convolution keeps batch and spatial cuts, its extents follow padding, strides and dilation") {
   STATIC_REQUIRE(TYPE(ts::conv(images, kernel3)) == "float32[8@x,12,10,16]");
   STATIC_REQUIRE(TYPE(ts::conv(images, kernel3, ts::valid)) == "float32[8@x,10,8,16]");

@@ -11,6 +11,12 @@ TEST_CASE("Running sums and their like keep the type; bool counts as int32") {
                  TYPE(ts::cumlogsumexp<1>(doubles)) == "float64[4@x,8]");
 }
 
+TEST_CASE("Without a dimension a running sum is over all elements, which no axis cuts") {
+  STATIC_REQUIRE(TYPE(ts::cumsum(whole)) == "float32[32]" && TYPE(ts::cumprod(scalar, ts::reverse)) == "float32[1]");
+  STATIC_REQUIRE(fault<ts::ops::flat_cumulative_rule<ts::graph::running::sum>, decltype(by_x)> ==
+                 message::cumulative_cut);
+}
+
 TEST_CASE("argsort gives int32 of the same extents and cuts") {
   STATIC_REQUIRE(TYPE(ts::argsort(by_x)) == "int32[4@x,8]" && TYPE(ts::argsort<0>(row)) == "int32[8]");
   STATIC_REQUIRE(TYPE(ts::argsort(bools, ts::descending)) == "int32[4@x,8]");

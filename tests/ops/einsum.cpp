@@ -46,11 +46,27 @@ using by_x_t = decltype(by_x);
 using row_t = decltype(row);
 using four = array<ts::f32, shape<2, 2, 2, 2>>;
 
+TEST_CASE("Three dots are the dimensions that letters leave, counted from the last one") {
+  STATIC_REQUIRE(TYPE(ts::einsum<"...a,ab->...b">(by_x, whole_turned)) == "float32[4@x,4]");
+  STATIC_REQUIRE(TYPE(ts::einsum<"...,...->...">(by_x, row)) == "float32[4@x,8]");
+  STATIC_REQUIRE(TYPE(ts::einsum<"...a->a...">(by_xy)) == "float32[8@y,4@x]");
+  STATIC_REQUIRE(TYPE(ts::einsum<"a...">(by_xy)) == "float32[8@y,4@x]");
+  STATIC_REQUIRE(TYPE(ts::einsum<"...ab,bc->...ac">(by_x, whole_turned)) == "float32[4@x,4]");
+  using ts::sharding::write_out_ellipses;
+  constexpr ts::aval two[] = {ts::plain_aval<ts::f32, shape<2, 3, 4, 5>>(), ts::plain_aval<ts::f32, shape<3, 5, 6>>()};
+  STATIC_REQUIRE(write_out_ellipses("...ab, ...bc -> ...ac", two).view() == "67ab, 7bc -> 67ac");
+  STATIC_REQUIRE(write_out_ellipses("...ab,bc->ac", two).failure == message::einsum_ellipsis);
+  STATIC_REQUIRE(fault<rule<"...ab,...bc->...ac">, decltype(by_x), decltype(row)> == message::einsum_rank);
+  STATIC_REQUIRE(fault<rule<"...a...b->...">, decltype(by_x)> == message::einsum_text);
+  STATIC_REQUIRE(fault<rule<"1a->a1">, decltype(by_x)> == message::einsum_text);
+  STATIC_REQUIRE(fault<rule<"...a,...a->...">, decltype(by_x), decltype(kernel_rows)> == message::einsum_extent);
+}
+
 TEST_CASE("Subscripts that mean nothing, or do not fit the operands, have no type") {
   STATIC_REQUIRE(fault<rule<"a.">, by_x_t> == message::einsum_text);
   STATIC_REQUIRE(fault<rule<"ab->a->">, by_x_t> == message::einsum_text);
   STATIC_REQUIRE(fault<rule<"ab->a,b">, by_x_t> == message::einsum_text);
-  STATIC_REQUIRE(fault<rule<"...a">, by_x_t> == message::einsum_text);
+  STATIC_REQUIRE(fault<rule<"..a">, by_x_t> == message::einsum_text);
   STATIC_REQUIRE(fault<rule<"aa->a">, by_x_t> == message::einsum_repeated);
   STATIC_REQUIRE(fault<rule<"ab->aa">, by_x_t> == message::einsum_repeated);
   STATIC_REQUIRE(fault<rule<"ab->c">, by_x_t> == message::einsum_unknown);
@@ -74,7 +90,8 @@ TEST_CASE("Each product is ruled as a matrix product is") {
   STATIC_REQUIRE(fault<rule<"ab->a", P<"z">>, by_x_t> == message::spec_unknown_axis);
 }
 
-TEST_CASE("A product may stay a pending sum over the axes that cut what is contracted; a reduced operand loses its mark") {
+TEST_CASE(
+    "A product may stay a pending sum over the axes that cut what is contracted; a reduced operand loses its mark") {
   STATIC_REQUIRE(TYPE(ts::einsum<"ab,bc->ca">(columns, rows, out_sharding<P<ts::unreduced<"y">>>)) ==
                  "float32[4,8]{U:y}");
   STATIC_REQUIRE(fault<rule<"ab,bc->ca", P<ts::unreduced<"x">>>, decltype(columns), decltype(rows)> ==

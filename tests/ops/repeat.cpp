@@ -25,6 +25,14 @@ TEST_CASE("A cut dimension is repeated or rolled only with out_sharding") {
   STATIC_REQUIRE(TYPE(ts::roll<1, 0>(by_x, ts::out_sharding<P<"x">>)) == "float32[4@x,8]");
 }
 
+extern const array<ts::i32, shape<>> shift;
+TEST_CASE("A roll by a run-time shift keeps the type of an uncut dimension") {
+  STATIC_REQUIRE(TYPE(ts::roll<-1>(by_x, shift)) == "float32[4@x,8]");
+  STATIC_REQUIRE(TYPE(ts::roll<0>(by_x, shift, ts::out_sharding<P<none, "y">>)) == "float32[4,8@y]");
+  STATIC_REQUIRE(fault<ts::ops::roll_by_rule<0, void>, decltype(by_x), decltype(shift)> == message::layout_sharding);
+  STATIC_REQUIRE(fault<ts::ops::roll_by_rule<1, void>, decltype(by_x), decltype(row)> == message::roll_shift);
+}
+
 TEST_CASE("Dimensions that are not there and negative counts have no type") {
   STATIC_REQUIRE(fault<ts::ops::repeat_rule<2, 2, void>, decltype(by_x)> == message::shape_no_dimension);
   STATIC_REQUIRE(fault<ts::ops::repeat_rule<-1, 1, void>, decltype(by_x)> == message::shape_extent);

@@ -45,6 +45,15 @@ inline std::vector<op_case> running_cases(std::int64_t u) {
     }
     for (bool shifted : {false, true}) all.push_back(recurrence_case({u, 4}, 1, reverse, shifted));
   }
+  all.push_back({"running sum of all elements",
+                 {{{u, 3}, -3, 4, true}},
+                 [](std::span<const value> x, const spec_value*) {
+                   const aval types[] = {x[0].type()};
+                   const aval type = graph::expect(ops::flat_cumulative_rule<running::sum>(types, x[0].mesh()));
+                   return ops::flat_cumulative_operation<"cumsum", running::sum>::write(false)(std::array{x[0]}, type);
+                 },
+                 false,
+                 true});
   return all;
 }
 

@@ -111,6 +111,29 @@ TEST_CASE("a convolution is the sum over its windows") {
   check_conv<6, 7, 2, 3, 1, 3, same_t>();
 }
 
+TEST_CASE("a convolution in groups is one of each group") {
+  const std::vector<aval> types{array_type(dtype::f64, {2, 5, 6, 6}), array_type(dtype::f64, {3, 2, 2, 9})};
+  std::mt19937 bits(8);
+  std::vector<numbers> elements;
+  for (const aval& type : types) elements.push_back(draw({{}, -9, 9, true}, type.size(), bits));
+  const auto part = [](value v, int d, std::int64_t start, std::int64_t count) {
+    sharding::slices taken = sharding::everything(v.type());
+    taken.of[d] = {start, count, 1};
+    return graph::slice(v, taken);
+  };
+  const numbers expected = computed(types, elements, [&](const std::vector<value>& v) {
+    std::vector<value> groups;
+    for (std::int64_t g = 0; g < 3; ++g) {
+      const value of[] = {part(v[0], 3, 2 * g, 2), part(v[1], 3, 3 * g, 3)};
+      groups.push_back(write_conv_of<strides_t<2, 1>>(of, nullptr));
+    }
+    return graph::concatenate(groups, 3);
+  });
+  CHECK(computed(types, elements, [](const std::vector<value>& v) {
+          return write_conv_of<feature_group_count_t<3>, strides_t<2, 1>>(v, nullptr);
+        }) == expected);
+}
+
 TEST_CASE("a pool is the largest element or the mean of each window") {
   check_pool<false, 2, 2, valid_t>();
   check_pool<false, 3, 2, same_t>();

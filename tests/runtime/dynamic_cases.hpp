@@ -5,6 +5,7 @@
 #include "runtime/support.hpp"
 
 #include <tessera/ops/dynamic_slice.hpp>
+#include <tessera/ops/repeat.hpp>
 
 #include <stdexcept>
 
@@ -47,6 +48,15 @@ inline std::vector<op_case> dynamic_cases(std::int64_t u) {
                      const aval type =
                          out == nullptr ? v[0].type() : graph::expect(with_spec(v[0].type(), *out, v[0].mesh()));
                      return ops::write_dynamic_update(std::array{v[0], v[1], v[2], v[3], v[4]}, type);
+                   },
+                   true});
+  cases.push_back({"roll by a run-time shift",
+                   {{{u, 2 * u}, -9, 9, true}, start_input(-9, 9)},
+                   [](std::span<const value> v, const spec_value* out) {
+                     const aval operands[] = {v[0].type(), v[1].type()};
+                     const aval type = graph::expect(out == nullptr ? ops::roll_by_rule<-1, void>(operands, v[0].mesh())
+                                                                    : with_spec(v[0].type(), *out, v[0].mesh()));
+                     return ops::write_roll_by<-1>(std::array{v[0], v[1]}, type);
                    },
                    true});
   cases.push_back({"dynamic update of a row",

@@ -67,6 +67,19 @@ TEST_CASE("a dynamic update replaces what a dynamic slice reads") {
                                            {eight, {9, 8, 7, 6, 5, 4, 3, 2}, {1}}) == numbers{9, 8, 7, 6, 5, 4, 3, 2});
 }
 
+TEST_CASE("a roll by a run-time shift is the roll by that number") {
+  const numbers six{0, 1, 2, 3, 4, 5};
+  using matrix = traced<shape<2, 3>>;
+  const auto columns = [](auto x, auto i) { return roll<-1>(x, i); };
+  const auto rows = [](auto x, auto i) { return roll<0>(x, i); };
+  CHECK(computed<matrix, start_type>(columns, {six, {1}}) == numbers{2, 0, 1, 5, 3, 4});
+  CHECK(computed<matrix, start_type>(columns, {six, {-2}}) == numbers{2, 0, 1, 5, 3, 4});
+  CHECK(computed<matrix, start_type>(columns, {six, {3}}) == six);
+  CHECK(computed<matrix, start_type>(columns, {six, {2147483647}}) == numbers{2, 0, 1, 5, 3, 4});
+  CHECK(computed<matrix, start_type>(columns, {six, {-2147483648.0}}) == numbers{2, 0, 1, 5, 3, 4});
+  CHECK(computed<matrix, start_type>(rows, {six, {-3}}) == numbers{3, 4, 5, 0, 1, 2});
+}
+
 TEST_CASE("gradients of dynamic slices and updates agree with differences") { check_all(dynamic_cases(2)); }
 
 TEST_CASE("dynamic slices and updates give the one-device answer on every mesh") {

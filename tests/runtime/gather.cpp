@@ -88,17 +88,17 @@ TEST_CASE("an index outside its dimension is named with its position and range")
   const auto take_rows = [](auto x, auto i) { return take<0>(x, i); };
   CHECK(complaint([&] {
           computed<matrix, indices>(take_rows, {six, {0, 3}});
-        }) == "index 3 at position 1 is outside [-3, 3)");
+        }) == "take or at: index 3 at position 1 is outside [-3, 3)");
   CHECK(complaint([&] {
           computed<matrix, traced<shape<1, 2>, dtype::i32>>(take_rows, {six, {0, -4}});
-        }) == "index -4 at position (0, 1) is outside [-3, 3)");
+        }) == "take or at: index -4 at position (0, 1) is outside [-3, 3)");
   CHECK(complaint([&] {
           computed<matrix, traced<shape<1>, dtype::u32>>(take_rows, {six, {4294967295.0}});
-        }) == "index 4294967295 at position 0 is outside [0, 3)");
+        }) == "take or at: index 4294967295 at position 0 is outside [0, 3)");
   CHECK(complaint([&] {
           computed<matrix, indices, indices>([](auto x, auto i, auto j) { return at(x, i, j).add(1); },
                                              {six, {0, 1}, {1, 2}});
-        }) == "index 2 at position 1 is outside [-2, 2)");
+        }) == "take or at: index 2 at position 1 is outside [-2, 2)");
 }
 
 TEST_CASE("gradients of gathers and scatters agree with differences") { check_all(gather_cases(2)); }

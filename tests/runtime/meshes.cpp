@@ -52,7 +52,9 @@ TEST_CASE("random programs with random shardings give what plain loops give node
     check_against_one_device(p, 1e-11);
     for (const graph::node& n : p.g.nodes) met.insert(n.code);
   }
-  for (const op code : {op::slice, op::update_slice, op::dynamic_slice, op::dynamic_update, op::gather, op::scatter,
-                        op::empty, op::dot, op::softmax_grad, op::log_softmax_grad, op::select, op::reduce_max})
+  for (const op code :
+       {op::slice, op::update_slice, op::dynamic_slice, op::dynamic_update, op::gather, op::scatter, op::empty, op::dot,
+        op::windows, op::overlap_add, op::cumulative, op::recurrence, op::argsort, op::threefry_hi, op::threefry_lo,
+        op::softmax_grad, op::log_softmax_grad, op::select, op::reduce_max})
     CHECK(met.contains(code));
 }

@@ -5,8 +5,11 @@
 
 #include "runtime/support.hpp"
 
+#include <tessera/graph/along_axis.hpp>
 #include <tessera/graph/gather.hpp>
 #include <tessera/graph/layout.hpp>
+#include <tessera/graph/windows.hpp>
+#include <tessera/random/threefry.hpp>
 
 #include <algorithm>
 #include <array>
@@ -83,6 +86,15 @@ class naive_graph {
       case op::dynamic_update: dynamic_update(n, out); return out;
       case op::gather: gather(n, out); return out;
       case op::scatter: scatter(n, out); return out;
+      case op::windows:
+        slide(n, n.type, type(n, 0), [&](std::size_t in, std::size_t at) { out[in] = operand(n, 0)[at]; });
+        return out;
+      case op::overlap_add:
+        slide(n, type(n, 0), n.type, [&](std::size_t in, std::size_t at) { out[at] += operand(n, 0)[in]; });
+        return out;
+      case op::cumulative: walk(n, [&](const line& of) { cumulate(n, of, out); }); return out;
+      case op::recurrence: walk(n, [&](const line& of) { recur(n, of, out); }); return out;
+      case op::argsort: argsort(n, out); return out;
       case op::dot: dot(n, out); return out;
       default: break;
     }
@@ -143,8 +155,101 @@ class naive_graph {
       case op::logical_and: return x != 0 && y != 0;
       case op::logical_or: return x != 0 || y != 0;
       case op::select: return x != 0 ? y : z;
+      case op::bit_xor: return word(x) ^ word(y);
+      case op::bit_or: return word(x) | word(y);
+      case op::shift_right: return word(x) >> word(y);
+      case op::threefry_hi: return random::threefry2x32({word(x), word(y)}, 0, word(z)).hi;
+      case op::threefry_lo: return random::threefry2x32({word(x), word(y)}, 0, word(z)).lo;
+      case op::threefry_bits: return random::bits32_at({word(x), word(y)}, word(z));
       default: throw std::logic_error("naive_graph: no function " + std::string(graph::about(code).name));
     }
+  }
+
+  static std::uint32_t word(double x) { return static_cast<std::uint32_t>(x); }
+
+  /// Calls f(element of the windows, element they are taken from).
+  template <class F>
+  static void slide(const graph::node& n, const aval& wide, const aval& whole, F f) {
+    const graph::windowing how = graph::windowing_of(n, wide);
+    const int last = how.of[how.count - 1].dim;
+    for_each_place(wide, [&](const place& at, std::size_t i) {
+      place source{};
+      for (int d = 0; d < whole.rank; ++d)
+        source[static_cast<std::size_t>(d)] = at[static_cast<std::size_t>(d <= last ? d : d + how.count)];
+      for (int w = 0; w < how.count; ++w) {
+        std::int64_t& along = source[static_cast<std::size_t>(how.of[w].dim)];
+        along = along * how.of[w].stride + at[static_cast<std::size_t>(last + 1 + w)] * how.of[w].dilation;
+      }
+      f(i, element_at(whole, source));
+    });
+  }
+
+  /// The elements along the dimension of a node, in the order in which they are walked along.
+  using line = std::vector<std::size_t>;
+
+  template <class F>
+  void walk(const graph::node& n, F f) const {
+    const auto axis = static_cast<std::size_t>(n.attribute[0]);
+    const aval& from = type(n, n.operand_count() - 1);
+    aval starts = from;
+    starts.dims[axis].extent = from.dims[axis].extent == 0 ? 0 : 1;
+    for_each_place(starts, [&](place at, std::size_t) {
+      line of;
+      for (std::int64_t i = 0; i < from.dims[axis].extent; ++i) {
+        at[axis] = n.attribute[2] != 0 ? from.dims[axis].extent - 1 - i : i;
+        of.push_back(element_at(from, at));
+      }
+      f(of);
+    });
+  }
+
+  void cumulate(const graph::node& n, const line& of, array& out) const {
+    const array& x = operand(n, 0);
+    double so_far = 0;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      const double here = x[of[i]];
+      switch (static_cast<graph::running>(n.attribute[1])) {
+        case graph::running::sum: so_far += here; break;
+        case graph::running::prod: so_far = i == 0 ? here : so_far * here; break;
+        case graph::running::max: so_far = i == 0 ? here : std::max(so_far, here); break;
+        case graph::running::min: so_far = i == 0 ? here : std::min(so_far, here); break;
+        case graph::running::logsumexp: so_far = i == 0 ? here : std::log(std::exp(so_far) + std::exp(here)); break;
+        default: so_far = i == 0 ? 0 : x[of[i - 1]]; break;
+      }
+      out[of[i]] = so_far;
+    }
+  }
+
+  void recur(const graph::node& n, const line& of, array& out) const {
+    const bool shifted = n.attribute[1] != 0;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      const double before = i == 0 ? 0 : operand(n, 0)[of[shifted ? i - 1 : i]] * out[of[i - 1]];
+      out[of[i]] = before + operand(n, 1)[of[i]];
+    }
+  }
+
+  void argsort(const graph::node& n, array& out) const {
+    const auto axis = static_cast<std::size_t>(n.attribute[0]);
+    const array& x = operand(n, 0);
+    const aval& from = type(n, 0);
+    aval starts = from;
+    starts.dims[axis].extent = 1;
+    for_each_place(starts, [&](place at, std::size_t) {
+      std::vector<std::int64_t> order(static_cast<std::size_t>(from.dims[axis].extent));
+      for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
+      const auto element = [&](std::int64_t i) {
+        at[axis] = i;
+        return x[element_at(from, at)];
+      };
+      std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+        const double left = element(a), right = element(b);
+        return left != right ? (n.attribute[2] != 0 ? left > right : left < right) : a < b;
+      });
+      for (std::int64_t i = 0; i < n.type.dims[axis].extent; ++i) {
+        at[axis] = i;
+        out[element_at(n.type, at)] = static_cast<double>(order[static_cast<std::size_t>(i)]);
+      }
+    });
   }
 
   void transpose(const graph::node& n, array& out) const {

@@ -4,6 +4,10 @@
 
 #include "runtime/mesh_independence.hpp"
 
+#include <tessera/ops/conv.hpp>
+#include <tessera/ops/random.hpp>
+#include <tessera/ops/sort.hpp>
+
 namespace runtime_test {
 
 /// Writes random programs over matrices of extents 8 and 16: each step applies an operation to values made before, with
@@ -56,7 +60,7 @@ class program_writer {
   }
 
   value next() {
-    switch (pick(13)) {
+    switch (pick(18)) {
       case 0:
       case 1: return unary();
       case 2:
@@ -69,7 +73,12 @@ class program_writer {
       case 9: return rows();
       case 10: return part();
       case 11: return joined();
-      default: return chosen();
+      case 12: return chosen();
+      case 13: return walked();
+      case 14: return ordered();
+      case 15: return convolved();
+      case 16: return random_numbers();
+      default: return pending();
     }
   }
 
@@ -183,6 +192,89 @@ class program_writer {
     return graph::scatter(v, indices, graph::gather(v * 0.5, indices, {how.axis}, type), how);
   }
 
+  /// One of the parameters: no two elements are nearly equal, so rounding changes no order.
+  value parameter() {
+    for (;;)
+      if (const value v = floats(2); made_.g.at(v.id).code == op::parameter) return v;
+  }
+
+  value walked() {
+    using graph::running;
+    const running kinds[] = {running::sum, running::prod, running::logsumexp, running::lag, running::max, running::min};
+    const running kind = kinds[pick(6)];
+    const int d = static_cast<int>(pick(2));
+    const bool extremum = kind == running::max || kind == running::min;
+    const value v = uncut_along(extremum ? parameter() : floats(2), d);
+    const bool backwards = pick(2) == 0;
+    if (pick(4) == 0) return graph::recurrence(v * 0.5, v, d, backwards, pick(2) == 0) * 0.5;
+    return graph::cumulative(v, kind, d, backwards) * (kind == running::sum ? 0.1 : 0.5);
+  }
+
+  value ordered() {
+    const int d = static_cast<int>(pick(2));
+    const value v = uncut_along(parameter(), d);
+    return ops::in_order(v, graph::argsort(v, d, 8, pick(2) == 0), d);
+  }
+
+  /// A sequence of four channels, however it is cut, by a kernel of another value's numbers.
+  value convolved() {
+    const value v = floats(2);
+    const value k = floats(2);
+    if (v.type().dims[1].extent % 4 != 0 || k.type().size() % 8 != 0) return unary();
+    const auto shaped = [&](value of, std::int64_t first, std::int64_t second, std::int64_t third) {
+      aval flat = of.type();
+      for (int d = 0; d < flat.rank; ++d) flat.dims[d].axes = 0;
+      return graph::reshape(graph::reshard(of, flat), array_type(dtype::f64, {first, second, third}));
+    };
+    const value sequence = shaped(v, v.type().dims[0].extent, v.type().dims[1].extent / 4, 4);
+    const value kernel = shaped(k, 2, 4, k.type().size() / 8);
+    const aval types[] = {sequence.type(), kernel.type()};
+    const aval natural = graph::expect(ops::conv_rule<>(types, v.mesh()));
+    const aval wanted = random_spec(natural);
+    const value taps = graph::reshard(kernel, random_spec(kernel.type()));
+    const value made =
+        ops::write_conv<>(std::array{graph::reshard(sequence, random_spec(sequence.type())), taps}, wanted);
+    const value whole = graph::unary(op::tanh, graph::reshard(made, natural));
+    return graph::reshape(whole,
+                          array_type(dtype::f64, {natural.dims[0].extent, natural.size() / natural.dims[0].extent}));
+  }
+
+  /// Uniform numbers of a key, cut at random, beside a value.
+  value random_numbers() {
+    const value v = floats(2);
+    const value counted = graph::write(v.owner, op::iota, array_type(dtype::u32, {2}), {});
+    const value key = counted * static_cast<double>(1 + pick(1000)) + graph::number_like(counted, 7);
+    const random::detail::source from(key, random_spec(without_cuts(v.type())));
+    return graph::reshard(from.unit(dtype::f64), v.type()) * v;
+  }
+  static aval without_cuts(aval type) {
+    for (int d = 0; d < type.rank; ++d) type.dims[d].axes = 0;
+    return type;
+  }
+
+  /// Linear operations on sums that wait over all axes that do not cut the array.
+  value pending() {
+    const int d = static_cast<int>(pick(2));
+    const value v = uncut_along(floats(2), d);
+    aval type = v.type();
+    type.unreduced = static_cast<axis_set>(((1U << v.mesh().rank) - 1) & ~type.cut());
+    if (type.unreduced == 0) return unary();
+    aval reduced = type;
+    reduced.reduced = type.unreduced;
+    reduced.unreduced = 0;
+    value sum = graph::reshard(v, type);
+    for (int i = 0; i < 3; ++i) {
+      const value counted = graph::write(v.owner, op::iota, array_type(dtype::i32, {sum.type().dims[d].extent}), {});
+      switch (pick(4)) {
+        case 0: sum = graph::cumulative(sum, graph::running::sum, d, pick(2) == 0) * 0.125; break;
+        case 1: sum = sum + sum; break;
+        case 2: sum = sum * graph::reshard(v, reduced); break;
+        default: sum = graph::gather(sum, counted - graph::number_like(counted, 3), {d}, sum.type()); break;
+      }
+    }
+    return graph::unary(op::tanh, graph::reshard(sum, random_spec(without_cuts(v.type()))));
+  }
+
   value choice() {
     const op codes[] = {op::lt, op::ge, op::ne};
     const value a = any();
@@ -203,7 +295,8 @@ class program_writer {
     value loss = graph::constant(&made_.g, dtype::f64, 0);
     std::vector<int> wrt;
     for (const value& v : values_) {
-      loss = loss + graph::sum(v) / static_cast<double>(v.type().size() * static_cast<std::int64_t>(values_.size()));
+      loss = loss + graph::sum(v) / static_cast<double>(std::max<std::int64_t>(1, v.type().size()) *
+                                                        static_cast<std::int64_t>(values_.size()));
       if (made_.g.at(v.id).code == op::parameter) wrt.push_back(v.id);
     }
     made_.g.outputs = {{loss.id, -1}};

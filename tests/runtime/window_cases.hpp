@@ -51,15 +51,18 @@ op_case pool_case(const std::string& name, std::vector<std::int64_t> x) {
 }
 
 inline std::vector<op_case> window_cases(std::int64_t u) {
-  return {conv_case<>("convolution", {u, u, 2 * u, u}, {3, 2, u, u}),
-          conv_case<valid_t, strides_t<2, 1>>("convolution without padding", {u, 2 * u, 2 * u, 2}, {2, 3, 2, u}),
-          conv_case<dilation_t<2>, strides_t<2>>("convolution of a sequence, dilated", {u, 2 * u, u}, {3, u, 2}),
-          conv_case<strides_t<2>>("convolution of patches that do not overlap", {u, 2 * u, u}, {2, u, u}),
-          conv_case<>("convolution one by one", {u, u, u, u}, {1, 1, u, u}),
-          pool_case<false, shape<2, 2>, strides_t<2, 2>>("largest", {u, 2 * u, 2 * u, u}),
-          pool_case<false, shape<3>, same_t>("largest of a sequence, overlapping", {u, 2 * u, 2}),
-          pool_case<true, shape<2, 3>, same_t, strides_t<2, 2>>("mean", {u, u, 2 * u, 1}),
-          pool_case<true, shape<2>, strides_t<2>>("mean of pairs", {u, 2 * u, u})};
+  return {
+      conv_case<>("convolution", {u, u, 2 * u, u}, {3, 2, u, u}),
+      conv_case<valid_t, strides_t<2, 1>>("convolution without padding", {u, 2 * u, 2 * u, 2}, {2, 3, 2, u}),
+      conv_case<dilation_t<2>, strides_t<2>>("convolution of a sequence, dilated", {u, 2 * u, u}, {3, u, 2}),
+      conv_case<strides_t<2>>("convolution of patches that do not overlap", {u, 2 * u, u}, {2, u, u}),
+      conv_case<feature_group_count_t<2>>("convolution of a sequence in groups", {u, 2 * u, 4}, {3, 2, 4}),
+      conv_case<feature_group_count_t<4>, valid_t>("convolution channel by channel", {u, u, 2 * u, 4}, {2, 2, 1, 8}),
+      conv_case<>("convolution one by one", {u, u, u, u}, {1, 1, u, u}),
+      pool_case<false, shape<2, 2>, strides_t<2, 2>>("largest", {u, 2 * u, 2 * u, u}),
+      pool_case<false, shape<3>, same_t>("largest of a sequence, overlapping", {u, 2 * u, 2}),
+      pool_case<true, shape<2, 3>, same_t, strides_t<2, 2>>("mean", {u, u, 2 * u, 1}),
+      pool_case<true, shape<2>, strides_t<2>>("mean of pairs", {u, 2 * u, u})};
 }
 
 }  // namespace runtime_test

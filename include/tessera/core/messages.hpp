@@ -83,6 +83,7 @@
   X(einsum_text, "tessera: einsum: subscripts are letters, commas and one ->; write them as in \"ab,bc->ac\"")           \
   X(einsum_repeated, "tessera: einsum: a letter stands twice in one operand or in the result; use another letter")       \
   X(einsum_unknown, "tessera: einsum: the result has a letter that no operand has; drop it and broadcast_to")            \
+  X(einsum_ellipsis, "tessera: einsum: an operand has dimensions in ... that the result has not; write ... there too")   \
   X(einsum_operands, "tessera: einsum: operands and subscripts are not as many; write one group of letters each")        \
   X(einsum_rank, "tessera: einsum: an operand has not as many dimensions as letters; write one letter a dimension")      \
   X(einsum_extent, "tessera: einsum: a letter stands for two extents; transpose or reshape one operand")                 \
@@ -139,6 +140,7 @@
   X(concatenate_shape,                                                                                                   \
     "tessera: concatenate: extents of other dimensions differ; reshape, pad or broadcast_to one operand")                \
   X(concatenate_sharding, "tessera: concatenate: operands are sharded differently; reshard one operand")                 \
+  X(roll_shift, "tessera: roll: the shift is no int32 scalar; convert it with astype<i32> or index it")                  \
   X(triangle_rank, "tessera: tril: the operand has fewer than 2 dimensions; reshape it to a matrix")                     \
   X(dynamic_start, "tessera: dynamic_slice: a start is no integer scalar; convert it with astype<i32> or index it")      \
   X(dynamic_starts, "tessera: dynamic_slice: there is not one start and one size a dimension; name all of them")         \
@@ -154,6 +156,9 @@
   X(conv_rank, "tessera: conv: the array is not batch, one or two spatial dimensions, channels; reshape it")             \
   X(conv_kernel,                                                                                                         \
     "tessera: conv: the kernel is not spatial dimensions, input channels, output channels; transpose or reshape it")     \
+  X(conv_groups,                                                                                                         \
+    "tessera: conv: the groups do not divide the outputs, or the kernel has not the channels of one group; reshape the " \
+    "kernel or name another feature_group_count<...>")                                                                   \
   X(conv_options, "tessera: conv: there is not one number from 1 on for each spatial dimension; name all of them")       \
   X(conv_window, "tessera: conv: a window is larger than what it slides over; pad with same or take a smaller one")      \
   X(conv_sharding,                                                                                                       \

@@ -28,6 +28,12 @@ struct dilation_t {};
 template <std::int64_t... Sizes>
 inline constexpr dilation_t<Sizes...> dilation{};
 
+/// Channels and outputs in so many groups, each a convolution of its own: `feature_group_count<2>`.
+template <std::int64_t Count>
+struct feature_group_count_t {};
+template <std::int64_t Count>
+inline constexpr feature_group_count_t<Count> feature_group_count{};
+
 namespace ops {
 
 /// What options of a convolution say; numbers that are not given are 1.
@@ -36,6 +42,7 @@ struct window_options {
   std::int64_t strides[2] = {1, 1};
   std::int64_t dilation[2] = {1, 1};
   int given[2] = {0, 0};  ///< how many of each
+  std::int64_t groups = 1;
 };
 
 template <class T>
@@ -47,7 +54,14 @@ inline constexpr bool is_window_option<strides_t<Sizes...>> = true;
 template <std::int64_t... Sizes>
 inline constexpr bool is_window_option<dilation_t<Sizes...>> = true;
 
+template <std::int64_t Count>
+inline constexpr bool is_window_option<feature_group_count_t<Count>> = true;
+
 constexpr void read_window_option(window_options&, const auto&) {}
+template <std::int64_t Count>
+constexpr void read_window_option(window_options& options, const feature_group_count_t<Count>&) {
+  options.groups = Count;
+}
 template <window_padding Padding>
 constexpr void read_window_option(window_options& options, const window_padding_t<Padding>&) {
   options.padding = Padding;
@@ -156,7 +170,10 @@ inline constexpr auto conv_rule = handles_marks{[](std::span<const aval> x, cons
   if (x[0].rank < 3 || x[0].rank > 4) return refuse(message::conv_rank);
   if (taps.rank != x[0].rank) return refuse(message::conv_kernel);
   const int channels = x[0].rank - 1;
-  if (taps.dims[channels - 1].extent != x[0].dims[channels].extent) return refuse(message::conv_kernel, channels);
+  constexpr std::int64_t groups = window_options_of<Options...>(window_padding::same).groups;
+  if (groups < 1 || taps.dims[channels].extent % groups != 0) return refuse(message::conv_groups, channels);
+  if (taps.dims[channels - 1].extent * groups != x[0].dims[channels].extent)
+    return refuse(groups == 1 ? message::conv_kernel : message::conv_groups, channels);
   std::int64_t extents[2] = {taps.dims[0].extent, taps.dims[1].extent};
   const window_plan plan = plan_windows(x[0], std::span(extents).first(static_cast<std::size_t>(channels - 1)),
                                         window_options_of<Options...>(window_padding::same));
@@ -169,13 +186,48 @@ inline constexpr auto conv_rule = handles_marks{[](std::span<const aval> x, cons
   if (chosen.get() != nullptr) {
     for (int d = 0; d < result.rank; ++d) result.dims[d].axes = 0;
     const ruling ruled = with_spec(result, *chosen.get(), mesh);
-    const message why = ruled.ok() ? check_conv_marks(x[0], taps, ruled.result) : message::none;
+    message why = ruled.ok() ? check_conv_marks(x[0], taps, ruled.result) : message::none;
+    if (groups > 1 && ruled.result.unreduced != 0) why = message::matmul_unreduced;
     return why == message::none ? ruled : ruling{ruled.result, why};
   }
   if (taps.cut() != 0 || x[0].dims[channels].axes != 0) return refuse(message::conv_sharding);
   const ruling checked = check_cuts(result, mesh);
   return checked.ok() ? ruling{result} : checked;
 }};
+
+/// Dimension `d` of `v`, which no axis cuts, as two: `count` and the rest.
+constexpr graph::value split_dim(graph::value v, int d, std::int64_t count) {
+  aval type = v.type();
+  for (int i = type.rank++; i > d; --i) type.dims[i] = type.dims[i - 1];
+  type.dims[d].extent = count;
+  type.dims[d + 1].extent /= count;
+  return graph::reshape(v, type);
+}
+
+/// One product with the groups as a batch dimension, over windows whose channels, like the kernel, are not cut.
+constexpr graph::value write_grouped(graph::value patches, graph::value taps, std::int64_t groups, const aval& type) {
+  const int spatial = type.rank - 2;
+  const graph::value left = split_dim(patches, 2 * spatial + 1, groups);
+  const graph::value right = split_dim(taps, spatial + 1, groups);
+  sharding::dot_dims dims;
+  for (int i = 0; i <= spatial; ++i) {
+    dims.lhs_contracting = sharding::dim_append(dims.lhs_contracting, spatial + 1 + i + (i == spatial ? 1 : 0));
+    dims.rhs_contracting = sharding::dim_append(dims.rhs_contracting, i);
+  }
+  dims.lhs_batch = sharding::dim_append(0, 2 * spatial + 1);
+  dims.rhs_batch = sharding::dim_append(0, spatial + 1);
+  const graph::value product = graph::dot(left, right, dims, sharding::dot_result(left.type(), right.type(), dims));
+  // Groups come first: they go before the outputs of each.
+  sharding::dim_list order = 0;
+  for (int d = 1; d <= spatial + 1; ++d) order = sharding::dim_append(order, d);
+  order = sharding::dim_append(sharding::dim_append(order, 0), spatial + 2);
+  const graph::value turned = graph::transpose(product, order);
+  aval joined = turned.type();
+  const int last = --joined.rank;
+  joined.dims[last - 1].extent *= joined.dims[last].extent;
+  joined.dims[last] = {};
+  return graph::reshape(turned, joined);
+}
 
 /// One matrix product over all windows. Channels that both operands have cut alike stay cut, if the result leaves their
 /// axes free: the sum over them is pending then.
@@ -185,14 +237,18 @@ inline constexpr auto write_conv = [](const std::array<graph::value, 2>& x, cons
   const int spatial = channels - 1;
   aval taps = x[1].type();
   const axis_list both = taps.dims[spatial].axes;
-  const bool summed = x[0].type().dims[channels].axes == both && (set_of(both) & type.cut()) == 0;
+  constexpr std::int64_t groups = window_options_of<Options...>(window_padding::same).groups;
+  const bool summed = groups == 1 && x[0].type().dims[channels].axes == both && (set_of(both) & type.cut()) == 0;
   const std::int64_t extents[2] = {taps.dims[0].extent, taps.dims[1].extent};
   const window_plan plan = plan_windows(x[0].type(), std::span(extents).first(static_cast<std::size_t>(spatial)),
                                         window_options_of<Options...>(window_padding::same));
   aval input = under_windows(x[0].type(), plan, type, x[0].mesh());
   for (int d = 0; d < taps.rank; ++d) taps.dims[d].axes = 0;
   input.dims[channels].axes = taps.dims[spatial].axes = summed ? both : 0;
-  taps.dims[channels].axes = type.dims[channels].axes;
+  taps.dims[channels].axes = groups == 1 ? type.dims[channels].axes : 0;
+  const graph::value patches = write_windows(graph::reshard(x[0], input), 0, plan);
+  const graph::value weights = graph::reshard(x[1], taps);
+  if (groups > 1) return graph::reshard(write_grouped(patches, weights, groups, type), type);
   sharding::dot_dims dims;
   for (int i = 0; i <= spatial; ++i) {
     dims.lhs_contracting = sharding::dim_append(dims.lhs_contracting, spatial + 1 + i);
@@ -200,8 +256,7 @@ inline constexpr auto write_conv = [](const std::array<graph::value, 2>& x, cons
   }
   aval natural = type;
   for (int d = 1; d < channels; ++d) natural.dims[d].axes = input.dims[d].axes;
-  const graph::value patches = write_windows(graph::reshard(x[0], input), 0, plan);
-  return graph::reshard(graph::dot(patches, graph::reshard(x[1], taps), dims, natural), type);
+  return graph::reshard(graph::dot(patches, weights, dims, natural), type);
 };
 
 template <class... Options>
@@ -252,7 +307,9 @@ concept WindowOption = ops::is_window_option<std::remove_cvref_t<T>>;
 /// `conv(x, kernel)`, `conv(x, kernel, valid, strides<2, 2>, dilation<1, 1>)`: y[n, i, j, o] = sum over k, l, c of
 /// x[n, i s + k d, j s + l d, c] kernel[k, l, c, o], x padded with zeros (`same`, unless `valid` is given). x is (batch,
 /// height, width, channels), the kernel (height, width, channels, outputs); with one spatial dimension both have one
-/// dimension less. One matrix product over a copy of all windows.
+/// dimension less. One matrix product over a copy of all windows. With `feature_group_count<G>` channels and outputs are G
+/// groups, each a convolution of its own: the kernel is (height, width, channels / G, outputs), and what cuts channels or
+/// outputs is gathered or sliced around it.
 /// Cuts: batch and spatial dimensions keep those of x; the kernel and the channels are uncut. With `out_sharding<...>` all
 /// may be cut: outputs as asked, channels of both alike end in an all-reduce, or nowhere if the result is to stay unreduced
 /// over their axes. Unreduced operands are refused, that one is reduced is forgotten.

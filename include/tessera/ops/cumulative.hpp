@@ -28,6 +28,31 @@ inline constexpr auto cumulative_rule = handles_marks{[](std::span<const aval> x
   return ruled;
 }};
 
+/// Over all elements in row-major order: an array that no axis cuts.
+template <graph::running Kind>
+inline constexpr auto flat_cumulative_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
+  for (int d = 0; d < x[0].rank; ++d)
+    if (x[0].dims[d].axes != 0) return refuse(message::cumulative_cut, d);
+  aval flat = with_marks(scalar_aval(x[0].type), x[0]);
+  flat.dims[flat.rank++].extent = x[0].size();
+  return cumulative_rule<Kind, 0>(std::span<const aval>(&flat, 1), mesh);
+}};
+
+template <text Name, graph::running Kind>
+struct flat_cumulative_operation {
+  static constexpr auto write(bool backwards) {
+    return [backwards](const std::array<graph::value, 1>& x, const aval& type) {
+      return graph::cumulative(graph::reshape(as_number(x[0]), type), Kind, 0, backwards);
+    };
+  }
+  constexpr auto operator()(const ArrayLike auto& x) const {
+    return apply<Name, flat_cumulative_rule<Kind>>(write(false), x);
+  }
+  constexpr auto operator()(const ArrayLike auto& x, reverse_t) const {
+    return apply<Name, flat_cumulative_rule<Kind>>(write(true), x);
+  }
+};
+
 template <text Name, graph::running Kind, int Axis>
 struct cumulative_operation {
   static constexpr auto write(bool backwards) {
@@ -47,10 +72,14 @@ struct cumulative_operation {
 
 /// `cumsum<1>(x)[i] = x[0] + ... + x[i]` along a dimension, which must be uncut; `cumsum<1>(x, reverse)` runs from the end.
 /// Same extents and cuts as x; bool counts as int32; integers wrap around, float32 is carried in float64. Gradient: the
-/// same sum from the other end. A sum of unreduced arrays is unreduced; the other running values refuse them. No collective. Source: jax.lax.cumsum.
+/// same sum from the other end. `cumsum(x)` runs over all elements in row-major order and gives one dimension; x is uncut.
+/// Of these, cumsum and cumprod have that form, as in jax.numpy. A sum of unreduced arrays is unreduced; the other running values refuse them. No collective. Source: jax.lax.cumsum.
 template <int Axis>
 constexpr auto cumsum(const ArrayLike auto& x, std::same_as<reverse_t> auto... options) {
   return ops::cumulative_operation<"cumsum", graph::running::sum, Axis>{}(x, options...);
+}
+constexpr auto cumsum(const ArrayLike auto& x, std::same_as<reverse_t> auto... options) {
+  return ops::flat_cumulative_operation<"cumsum", graph::running::sum>{}(x, options...);
 }
 
 /// Running products. The gradient is right also where elements are 0: nothing is divided. Saved for it: x and the result.
@@ -58,6 +87,9 @@ constexpr auto cumsum(const ArrayLike auto& x, std::same_as<reverse_t> auto... o
 template <int Axis>
 constexpr auto cumprod(const ArrayLike auto& x, std::same_as<reverse_t> auto... options) {
   return ops::cumulative_operation<"cumprod", graph::running::prod, Axis>{}(x, options...);
+}
+constexpr auto cumprod(const ArrayLike auto& x, std::same_as<reverse_t> auto... options) {
+  return ops::flat_cumulative_operation<"cumprod", graph::running::prod>{}(x, options...);
 }
 
 /// The largest, the smallest so far; NaN from the first NaN on. The gradient goes to the element that was reached first.

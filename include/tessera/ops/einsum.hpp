@@ -13,7 +13,10 @@ namespace ops {
 
 template <text Subscripts, class OutSpec>
 constexpr sharding::einsum_plan plan_of_einsum(std::span<const aval> x, const mesh_value& mesh) {
-  return sharding::einsum(x, sharding::parse_einsum(Subscripts.view()), chosen_spec<OutSpec>(mesh).get(), mesh);
+  const sharding::einsum_subscripts written = sharding::write_out_ellipses(Subscripts.view(), x);
+  sharding::einsum_text parsed = sharding::parse_einsum(written.view());
+  if (written.failure != message::none) parsed.failure = written.failure;
+  return sharding::einsum(x, parsed, chosen_spec<OutSpec>(mesh).get(), mesh);
 }
 
 template <text Subscripts, class OutSpec>
@@ -77,11 +80,13 @@ constexpr bool arrays_then_spec() {
 }  // namespace ops
 
 /// `einsum<"bthd,bshd->bhts">(q, k)`: the sum, over letters that the result does not have, of products of elements; a
-/// letter a dimension. Without `->` the result has the letters that stand once, in alphabetical order. Up to 8 operands
+/// letter a dimension, `...` the dimensions that an operand has further, counted from their last one; what they have in common
+/// has one extent. Without `->` the result has the dimensions of `...` and has the letters that stand once, in alphabetical order. Up to 8 operands
 /// of one dtype, contracted from left to right; a letter of one operand alone is summed over first. Each product is
 /// ruled and costs as matmul does: batch dimensions are cut alike, contracted ones are uncut, or `out_sharding<P<...>>`
 /// (last argument) chooses how the result is cut, in the order of its letters. Gradient: contractions of the same kind.
-/// Saved for it: the operands. Source: jax.numpy.einsum, without `...` and without repeated letters in one operand.
+/// Saved for it: the operands. Source: jax.numpy.einsum, without repeated letters in one operand; `...` does not stretch
+/// dimensions of extent 1.
 template <text Subscripts, class... Args>
 requires(ops::arrays_then_spec<Args...>()) constexpr auto einsum(const Args&... args) {
   const std::tuple<const Args&...> all(args...);

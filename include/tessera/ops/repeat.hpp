@@ -2,6 +2,8 @@
 // Elements that come several times or come round again: repeat, tile, roll.
 #pragma once
 
+#include <tessera/graph/gather.hpp>
+#include <tessera/graph/position.hpp>
 #include <tessera/ops/slice.hpp>
 
 namespace tessera {
@@ -122,6 +124,33 @@ inline constexpr auto write_roll = [](const std::array<graph::value, 1>& x, cons
   return graph::reshard(graph::concatenate(parts, d), type);
 };
 
+/// Operands: the array, how far it is rolled.
+template <int Axis, class OutSpec>
+inline constexpr auto roll_by_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
+  const int d = sharding::place_of(Axis, x[0].rank);
+  if (d < 0) return refuse(message::shape_no_dimension);
+  if (x[0].pending != combine::sum) return refuse(message::unreduced_operand);
+  if (const message why = check_unmarked(x[1]); why != message::none) return refuse(why);
+  if (x[1].rank != 0 || x[1].type != dtype::i32) return refuse(message::roll_shift);
+  const chosen_spec<OutSpec> chosen(mesh);
+  return chosen.get() != nullptr ? with_cuts(x[0], *chosen.get(), mesh) : sharding::keep_cut(x[0], d, mesh);
+}};
+
+/// Element i comes from place i - shift, once more round.
+template <int Axis>
+inline constexpr auto write_roll_by = [](const std::array<graph::value, 2>& x, const aval& type) {
+  const int d = sharding::place_of(Axis, type.rank);
+  const std::int64_t extent = type.dims[d].extent;
+  if (extent == 0) return graph::reshard(x[0], type);
+  const graph::value within = graph::binary(op::mod, x[1], graph::number_like(x[1], static_cast<double>(extent)));
+  aval line = scalar_aval(dtype::i32);
+  line.dims[line.rank++].extent = extent;
+  const graph::value places = graph::position(x[0].owner, line, 0, dtype::i32) - within;
+  const aval around = uncut(type, d);
+  return graph::reshard(
+      graph::gather(graph::reshard(x[0], around), places, {d, 0, false, sharding::index_mode::wrap}, around), type);
+};
+
 }  // namespace ops
 
 /// `repeat<3, 1>(x)`: each element three times along a dimension (the first unless told). A cut one needs
@@ -149,6 +178,14 @@ template <std::int64_t Shift, int Axis>
 constexpr auto roll(const ArrayLike auto& x, OutSharding auto... options) {
   using spec = typename ops::spec_among<decltype(options)...>::type;
   return ops::apply<"roll", ops::roll_rule<Shift, Axis, spec>>(ops::write_roll<Shift, Axis>, x);
+}
+
+/// `roll<0>(x, shift)`: the same by an int32 scalar that is known at run time. Gradient: each element's goes back to where it
+/// came from. Saved: the shift.
+template <int Axis>
+constexpr auto roll(const ArrayLike auto& x, const ArrayLike auto& shift, OutSharding auto... options) {
+  using spec = typename ops::spec_among<decltype(options)...>::type;
+  return ops::apply<"roll", ops::roll_by_rule<Axis, spec>>(ops::write_roll_by<Axis>, x, shift);
 }
 
 }  // namespace tessera

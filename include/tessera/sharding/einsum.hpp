@@ -8,6 +8,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace tessera::sharding {
 
@@ -43,8 +44,74 @@ constexpr message add_letter(subscripts& to, char c) {
   return message::none;
 }
 
-/// The letters that stand once in all operands, in alphabetical order: the result where none is written.
+/// What stands for dimension `from_last` of those that `...` means, counted from their last one.
+constexpr char ellipsis_letter(int from_last) { return static_cast<char>('0' + max_rank - 1 - from_last); }
+
+constexpr bool is_einsum_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// How many dimensions of an array `...` means among its letters: those that the letters leave.
+constexpr int ellipsis_rank(std::string_view letters, int rank) {
+  int named = 0;
+  for (char c : letters) named += is_einsum_letter(c) ? 1 : 0;
+  return letters.find("...") == letters.npos || rank < named ? 0 : rank - named;
+}
+
+/// Subscripts in which `...` is written out.
+struct einsum_subscripts {
+  std::vector<char> chars{};
+  message failure = message::none;
+
+  constexpr std::string_view view() const { return {chars.data(), chars.size()}; }
+
+  /// Letters of one array, whose `...` stands for `count` dimensions.
+  constexpr void append(std::string_view letters, int count) {
+    const std::size_t dots = letters.find("...");
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+      if (letters[i] >= '0' && letters[i] <= '9') failure = message::einsum_text;
+      if (i != dots) {
+        chars.push_back(letters[i]);
+        continue;
+      }
+      for (int k = count - 1; k >= 0; --k) chars.push_back(ellipsis_letter(k));
+      i += 2;
+    }
+  }
+};
+
+/// In the result `...` is as much as in the operand where it is most.
+constexpr einsum_subscripts write_out_ellipses(std::string_view text, std::span<const aval> x) {
+  einsum_subscripts out;
+  const std::size_t arrow = text.find("->");
+  const std::string_view operands = text.substr(0, arrow);
+  int most = 0;
+  std::size_t operand = 0;
+  for (std::size_t from = 0; from <= operands.size(); ++operand) {
+    const std::size_t comma = operands.find(',', from);
+    const std::string_view letters = operands.substr(from, comma == operands.npos ? comma : comma - from);
+    const int count = ellipsis_rank(letters, operand < x.size() ? x[operand].rank : 0);
+    most = count > most ? count : most;
+    out.append(letters, count);
+    if (comma == operands.npos) break;
+    out.chars.push_back(',');
+    from = comma + 1;
+  }
+  if (arrow == text.npos) return out;
+  const std::string_view result = text.substr(arrow + 2);
+  out.append("->", 0);
+  out.append(result, most);
+  if (most > 0 && result.find("...") == result.npos) out.failure = message::einsum_ellipsis;
+  return out;
+}
+
+/// The dimensions of `...`, then the letters that stand once in all operands, in alphabetical order: the result where none
+/// is written.
 constexpr message implicit_result(einsum_text& parsed) {
+  for (char c = ellipsis_letter(max_rank - 1); c <= ellipsis_letter(0); ++c) {
+    bool found = false;
+    for (int i = 0; i < parsed.operands; ++i) found = found || parsed.operand[i].has(c);
+    if (!found) continue;
+    if (const message why = add_letter(parsed.result, c); why != message::none) return why;
+  }
   for (int c = 'A'; c <= 'z'; ++c) {
     int found = 0;
     for (int i = 0; i < parsed.operands; ++i) found += parsed.operand[i].has(static_cast<char>(c));
@@ -63,6 +130,7 @@ constexpr message unknown_letter(const einsum_text& parsed) {
   return message::none;
 }
 
+/// Digits are what `...` was written out as.
 constexpr einsum_text parse_einsum(std::string_view text) {
   einsum_text parsed;
   parsed.operands = 1;
@@ -80,7 +148,7 @@ constexpr einsum_text parse_einsum(std::string_view text) {
     } else if (c == '-' && !arrow && i + 1 < text.size() && text[i + 1] == '>') {
       arrow = true;
       ++i;
-    } else if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
+    } else if (is_einsum_letter(c) || (c >= '0' && c <= '9')) {
       subscripts& to = arrow ? parsed.result : parsed.operand[parsed.operands - 1];
       if (const message why = add_letter(to, c); why != message::none) return fail(why);
     } else {
