@@ -14,7 +14,9 @@ namespace runtime_test {
 /// random legal shardings, and keeps numbers within [-1, 1] or so.
 class program_writer {
  public:
-  program_writer(unsigned seed, const mesh_value& mesh) : bits_(seed) { made_.g.mesh = mesh; }
+  program_writer(unsigned seed, const mesh_value& mesh, bool marks = true) : marks_(marks), bits_(seed) {
+    made_.g.mesh = mesh;
+  }
 
   program write() {
     const std::size_t parameters = 2 + pick(3);
@@ -60,7 +62,7 @@ class program_writer {
   }
 
   value next() {
-    switch (pick(18)) {
+    switch (pick(marks_ ? 18 : 17)) {
       case 0:
       case 1: return unary();
       case 2:
@@ -309,6 +311,7 @@ class program_writer {
       made_.inputs.push_back(to_bytes(draw(input{{}, -1, 1}, made_.g.type(p).size(), bits_), dtype::f64));
   }
 
+  bool marks_;  ///< whether there are unreduced and reduced values
   std::mt19937 bits_;
   program made_{};
   std::vector<value> values_{};

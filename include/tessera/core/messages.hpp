@@ -256,6 +256,8 @@
   X(shard_map_out_count, "tessera: shard_map: out_specs and results differ in number; write one spec a result")          \
   X(shard_map_in_spec,                                                                                                   \
     "tessera: shard_map: an argument does not lie as in_specs says; reshard it first or leave in_specs out")             \
+  X(shard_map_own_specs,                                                                                                 \
+    "tessera: shard_map: in_specs has a spec for a module, whose variables have their own; write own_specs for it")      \
   X(shard_map_out_axis, "tessera: shard_map: out_specs names an axis that is not Manual in the body; leave it out")      \
   X(shard_map_marks,                                                                                                     \
     "tessera: shard_map: a result is unreduced or reduced over other axes than out_specs says; write unreduced<...> or " \

@@ -73,8 +73,13 @@ struct linear {
   bias_type bias;
   TESSERA_MODULE(linear, kernel, bias)
 
-  /// Whether the last extent is In.
-  static constexpr bool takes(const aval& x) { return x.rank >= 2 && x.dims[x.rank - 1].extent == In; }
+  /// Whether the last extent is In or, in the body of a shard_map, that of the block of the kernel there.
+  template <class X>
+  static constexpr bool takes() {
+    if constexpr (X::type.rank < 2) return false;
+    const ruling held = ops::operand_on<kernel_type, typename X::mesh_type, dtype::f32>();
+    return X::type.dims[X::type.rank - 1].extent == (held.ok() ? held.result.dims[0].extent : In);
+  }
 
   /// `linear<64, 10> of float32[32,65]`
   template <class X>
@@ -89,7 +94,7 @@ struct linear {
       return std::type_identity<poison>{};
     } else if constexpr (RuntimeArray<X>) {
       return std::type_identity<ops::result_of<"matmul", ops::matmul_rule<OutSpec>, X, kernel_type>>{};
-    } else if constexpr (!takes(X::type)) {
+    } else if constexpr (!takes<X>()) {
       return std::type_identity<refusal<message::linear_features, &features_details<X>>>{};
     } else {
       using product = ops::result_of<"matmul", ops::matmul_rule<OutSpec>, X, kernel_type>;

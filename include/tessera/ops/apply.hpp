@@ -5,6 +5,7 @@
 #include <tessera/core/error.hpp>
 #include <tessera/graph/expr.hpp>
 #include <tessera/graph/value.hpp>
+#include <tessera/sharding/manual.hpp>
 
 #include <array>
 #include <span>
@@ -46,6 +47,18 @@ constexpr ruling captured(const aval& a, const mesh_value& own, const mesh_value
   return {a};
 }
 
+/// A variable of a module as a body has it whose mesh is `inside`: the block that one device holds.
+constexpr ruling block_of_variable(const aval& whole, const mesh_value& outside, const mesh_value& inside) {
+  const axis_set manual = inside.axes_of(axis_kind::manual);
+  const ruling block = sharding::to_local(whole, manual, inside);
+  if (!block.ok()) return block;
+  aval rest = block.result;
+  rest.unreduced = static_cast<axis_set>(rest.unreduced & ~manual);
+  rest.reduced = static_cast<axis_set>(rest.reduced & ~manual);
+  const ruling held = captured(rest, outside, inside);
+  return held.ok() ? block : held;
+}
+
 /// The abstract value of an operand over mesh M, or why it has none there.
 template <class T, class M, dtype Peer>
 constexpr ruling operand_on() {
@@ -65,7 +78,7 @@ constexpr ruling operand_on() {
     using Outside = typename mesh_around<M>::type;
     const ruling seen = resolve<T::element, typename T::shape_type, typename T::spec_type, Outside>();
     if constexpr (std::is_same_v<M, Outside>) return seen;
-    else return seen.ok() ? captured(seen.result, Outside::value, M::value) : seen;
+    else return seen.ok() ? block_of_variable(seen.result, Outside::value, M::value) : seen;
   } else if constexpr (std::is_same_v<T, bool>) {
     return {scalar_aval(dtype::bool_)};
   } else {
@@ -233,6 +246,17 @@ constexpr graph::value operand_value(graph::graph* owner, const X& x, dtype peer
   }
 }
 
+/// Notes a variable that a body uses without being given it: it stands for the whole array then, not for a block.
+template <class X, class M>
+constexpr void check_block(graph::graph* owner, const graph::value& v) {
+  if constexpr (Variable<X> && !M::open) {
+    if (M::value.axes_of(axis_kind::manual) == 0) return;
+    const aval block = rebind(operand_on<X, M, dtype::f32>().result, M::value, owner->mesh);
+    if (!v.type().same_shape(block) || !v.type().same_cuts(block))
+      owner->outermost().report({message::shard_map_captured, -1, v.type()});
+  }
+}
+
 /// What is wrong with operands of a rule, most basic first.
 template <auto Rule, class... Xs>
 inline constexpr message fault = [] {
@@ -288,6 +312,8 @@ requires(!Poison<result_of<Name, Rule, Xs...>>) constexpr auto apply(Write write
   owner = &owner->active();
   const aval type = rebind(result::type, result::mesh_type::value, owner->mesh);
   std::array<graph::value, sizeof...(Xs)> operands{operand_value(owner, xs, peer)...};
+  std::size_t next = 0;
+  (check_block<Xs, typename result::mesh_type>(owner, operands[next++]), ...);
   if constexpr (!RulesVariation<decltype(Rule)>)
     for (graph::value& v : operands) v = graph::vary(v, type.varying);
   return result{{owner, write(std::as_const(operands), type).id}};

@@ -12,6 +12,9 @@
 
 namespace tessera {
 
+/// Stands for a module in in_specs: its variables lie as their own specs say.
+struct own_specs {};
+
 /// Options of shard_map: how arguments lie (one spec each, checked), how results lie, which axes it runs over.
 template <class... Specs>
 struct in_specs {};
@@ -43,7 +46,7 @@ struct boundary {
   template <class Spec, class X>
   static constexpr ruling outside() {
     const ruling lies = ops::operand_on<X, Mesh, dtype::f32>();
-    if constexpr (std::is_void_v<Spec>) {
+    if constexpr (std::is_void_v<Spec> || std::is_same_v<Spec, own_specs>) {
       return lies;
     } else {
       if (!lies.ok()) return lies;
@@ -72,9 +75,27 @@ struct boundary {
     return out;
   }
 
+  /// A module whose variables stand for their blocks.
+  template <std::size_t Place, class X>
+  static constexpr X localise_module(const X& x) {
+    X blocks = x;
+    visit_variables(blocks, [&](auto& v) {
+      using V = std::remove_cvref_t<decltype(v)>;
+      if constexpr (constexpr ruling local = ops::operand_on<V, inside, dtype::f32>(); !local.ok()) {
+        diagnose(report<local.failure, [] { return argument_details<Place, void, V>(); }>);
+      } else {
+        const graph::value whole = ops::node_of(v);
+        v.handle = {whole.owner, graph::to_local(whole, rebind(local.result, inside::value, whole.owner->mesh)).id};
+      }
+    });
+    return blocks;
+  }
+
   template <std::size_t Place, class Spec, class X>
   static constexpr auto localise(const X& x) {
-    if constexpr (Number<X>) {
+    if constexpr (ops::Walked<X>) {
+      return localise_module<Place>(x);
+    } else if constexpr (Number<X>) {
       return x;
     } else if constexpr (constexpr ruling local = entering<Spec, X>(); !local.ok()) {
       diagnose(report<local.failure, [] { return argument_details<Place, Spec, X>(); }>);
@@ -99,7 +120,7 @@ struct boundary {
   static constexpr text_buffer result_details() {
     text_buffer out;
     out << "result " << static_cast<int>(Place) + 1 << " is ";
-    write_aval(out, X::type, X::mesh_type::value);
+    ops::write_operands<inside, X>(out);
     if (const ruling why = leaving<Spec, X>(); !why.axis.empty()) out << ", axis " << why.axis;
     return out;
   }
@@ -177,6 +198,17 @@ struct chosen_axes<axis_names<Names...>> {
   }
 };
 
+/// What a body may be given and may return.
+template <class T>
+constexpr bool is_block_argument() {
+  return ops::every_leaf<T>(
+      []<class L>(std::type_identity<L>) { return Expr<L> || Variable<L> || Number<L> || ops::Walked<L>; });
+}
+template <class T>
+constexpr bool is_block_result() {
+  return ops::every_leaf<T>([]<class L>(std::type_identity<L>) { return Expr<L> || Variable<L>; });
+}
+
 template <class F, class Options>
 struct mapped {
   F function;
@@ -211,7 +243,7 @@ struct mapped {
 
   template <class Mesh, class... Args>
   static constexpr message fault_of() {
-    if constexpr (!(ops::is_mapped_argument<Args>() && ...)) return message::shard_map_argument;
+    if constexpr (!(is_block_argument<Args>() && ...)) return message::shard_map_argument;
     else if constexpr (Mesh::open) return message::shard_map_mesh;
     else if constexpr (!(meshes_agree<typename ops::mesh_of_tree<Args>::type, Mesh> && ...))
       return message::mesh_mismatch;
@@ -219,9 +251,16 @@ struct mapped {
     else if constexpr (constexpr message chosen = chosen_axes<typename Options::names>::over(Mesh::value).failure;
                        chosen != message::none)
       return chosen;
-    else if constexpr (!std::is_void_v<typename Options::in>)
-      return Options::in::size == sizeof...(Args) ? message::none : message::shard_map_in_count;
-    else return message::none;
+    else if constexpr (std::is_void_v<typename Options::in>) return message::none;
+    else if constexpr (Options::in::size != sizeof...(Args)) return message::shard_map_in_count;
+    else
+      return specs_of_modules<Args...>(std::index_sequence_for<Args...>{}) ? message::none
+                                                                           : message::shard_map_own_specs;
+  }
+  /// Whether each module has own_specs for a spec.
+  template <class... Args, std::size_t... I>
+  static constexpr bool specs_of_modules(std::index_sequence<I...>) {
+    return ((!ops::Walked<Args> || std::is_same_v<in_spec<I>, own_specs>)&&...);
   }
 
   template <class Mesh, class... Args>
@@ -236,7 +275,7 @@ struct mapped {
   }
 
   template <class Edge, class... Locals>
-  constexpr auto call(const Locals&... locals) const {
+  constexpr auto call(Locals... locals) const {
     if constexpr ((ops::holds_poison<Locals>() || ...)) return poison{};
     else return finish<Edge>(function(locals...));
   }
@@ -246,7 +285,7 @@ struct mapped {
     using Out = typename Options::out;
     if constexpr (ops::holds_poison<Result>()) {
       return poison{};
-    } else if constexpr (!ops::is_mapped_result<Result>()) {
+    } else if constexpr (!is_block_result<Result>()) {
       diagnose(report<message::shard_map_result, no_details<Result>>);
       return poison{};
     } else if constexpr (Out::size != 1 && ops::results_in<Result>() != Out::size) {
@@ -270,7 +309,8 @@ struct mapped {
 /// collectives of ops/collectives.hpp are the only way for blocks to meet. An argument that does not lie along an axis is
 /// the same on all devices, and so is a result that out_specs does not name the axis for; that one may vary over it is
 /// an error. in_specs are checked against the arguments and may be left out; a spec belongs to one argument or result,
-/// which may be a tuple. `axis_names<"x">` leaves the other axes as they are. Arrays that lie along axes of the body come
+/// which may be a tuple. An argument may be a module: its variables are blocks in the body, as their own specs say (in
+/// in_specs `own_specs` stands for it), and its layers compute with those. `axis_names<"x">` leaves the other axes as they are. Arrays that lie along axes of the body come
 /// in as arguments only. No collective of its own; gradients go through it and may be taken within it. Source:
 /// jax.shard_map with check_vma.
 template <class... Options, class F>
