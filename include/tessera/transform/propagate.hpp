@@ -11,30 +11,47 @@ namespace tessera::transform {
 
 using graph::op;
 
+/// The dimension that a node of rows walks along.
+constexpr int walked_dim(const graph::node& n) {
+  const bool names_it = n.code == op::cumulative || n.code == op::recurrence || n.code == op::argsort;
+  return names_it ? static_cast<int>(n.attribute[0]) : n.type.rank - 1;
+}
+
 /// The pass's state. A node of the result lies as the old one, and further along axes that are automatic there: behind
 /// the others in each dimension.
 struct propagator {
   const graph::graph& from;
   graph::graph result{};
-  graph::list<int> place{};       ///< where each old node went
-  graph::list<int> original{};    ///< the node that lies as the old one, or -1
-  graph::list<axis_set> autos{};  ///< by old node: the automatic axes
-  graph::list<aval> wish{};       ///< by old node: how those who read it want it to lie
+  graph::list<int> place{};        ///< where each old node went
+  graph::list<int> original{};     ///< the node that lies as the old one, or -1
+  graph::list<axis_set> autos{};   ///< by old node: the automatic axes
+  graph::list<aval> wish{};        ///< by old node: how those who read it want it to lie
+  graph::list<aval> parameters{};  ///< of a body: how those behind the number of the trip lie
 
   constexpr explicit propagator(const graph::graph& g) : from(g) {
     result.mesh = g.mesh;
     result.bodies = g.bodies;
-    find_autos();
+    find_autos(g.mesh.axes_of(axis_kind::auto_));
+    find_wishes();
+  }
+  /// For a body in which the axes of `automatic` are.
+  constexpr propagator(const graph::graph& g, const graph::list<aval>& types, axis_set automatic)
+      : from(g), parameters(types) {
+    result.mesh = g.mesh;
+    result.bodies = g.bodies;
+    find_autos(automatic);
     find_wishes();
   }
 
   /// A node's automatic axes are those of the mesh and of its operands; the boundaries of regions add and take away.
-  constexpr void find_autos() {
-    const axis_set everywhere = from.mesh.axes_of(axis_kind::auto_);
+  constexpr void find_autos(axis_set everywhere) {
     for (int i = 0; i < from.size(); ++i) {
       const graph::node& n = from.at(i);
       axis_set set = everywhere;
-      if (!is(n.code, graph::op_kind::list) && !is(n.code, graph::op_kind::control))
+      if (n.code == op::control)
+        for (int argument : graph::arguments_of(from, i))
+          set = static_cast<axis_set>(set | autos[static_cast<std::size_t>(argument)]);
+      else if (!is(n.code, graph::op_kind::list))
         for (int k = 0; k < n.operand_count(); ++k)
           set = static_cast<axis_set>(set | autos[static_cast<std::size_t>(n.operands[k])]);
       const axis_set named = set_of(static_cast<axis_list>(n.attribute[0]));
@@ -117,17 +134,17 @@ struct propagator {
     if (n.type == from.type(id)) original[static_cast<std::size_t>(id)] = place[static_cast<std::size_t>(id)];
   }
 
-  /// The type of a node whose first `dims` dimensions may be cut: what f(cut) gives, then what its readers wish. The operand of a transpose has to
-  /// lie as its result does, others are moved where they are read.
+  /// The type of a node whose dimensions but `whole` may be cut: what f(cut) gives, then what its readers wish. The operand
+  /// of a transpose has to lie as its result does, others are moved where they are read.
   template <class F>
-  constexpr void put_cut(int id, int dims, F f) {
+  constexpr void put_cut(int id, int whole, F f) {
     graph::node n = from.at(id);
     const aval old = n.type;
     const axis_set automatic = autos[static_cast<std::size_t>(id)];
     f([&](int d, axis_list axes) { cut(n.type, old, d, axes, automatic); });
     const aval& wanted = wish[static_cast<std::size_t>(id)];
-    for (int d = 0; d < dims; ++d)
-      if (starts_with(wanted.dims[d].axes, old.dims[d].axes))
+    for (int d = 0; d < n.type.rank; ++d)
+      if (d != whole && starts_with(wanted.dims[d].axes, old.dims[d].axes))
         cut(n.type, old, d, without_head(wanted.dims[d].axes, old.dims[d].axes), automatic);
     for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = placed(n.operands[k]);
     if (n.code == op::transpose) {
@@ -138,20 +155,21 @@ struct propagator {
     put(id, n);
   }
 
-  /// Result dimensions lie further as those of operands do; of rows the last one is whole.
-  constexpr void elementwise(int id, int dims) {
+  /// Result dimensions lie further as those of operands do, but for the one that is walked along.
+  constexpr void elementwise(int id, int whole) {
     const graph::node& n = from.at(id);
-    put_cut(id, dims, [&](auto cut_dim) {
+    put_cut(id, whole, [&](auto cut_dim) {
       for (int k = 0; k < n.operand_count(); ++k)
-        for (int d = 0; d < from.type(n.operands[k]).rank && d < dims; ++d)
-          if (from.type(n.operands[k]).dims[d].extent == n.type.dims[d].extent) cut_dim(d, further(n.operands[k], d));
+        for (int d = 0; d < from.type(n.operands[k]).rank; ++d)
+          if (d != whole && from.type(n.operands[k]).dims[d].extent == n.type.dims[d].extent)
+            cut_dim(d, further(n.operands[k], d));
     });
   }
 
   constexpr void reduction(int id) {
     const graph::node& n = from.at(id);
     const aval& operand = from.type(n.operands[0]);
-    put_cut(id, n.type.rank, [&](auto cut_dim) {
+    put_cut(id, -1, [&](auto cut_dim) {
       int to = 0;
       for (int d = 0; d < operand.rank; ++d) {
         const bool reduced = n.attribute[0] & (1U << d);
@@ -163,7 +181,7 @@ struct propagator {
 
   constexpr void movement(int id) {
     const graph::node& n = from.at(id);
-    put_cut(id, n.type.rank, [&](auto cut_dim) {
+    put_cut(id, -1, [&](auto cut_dim) {
       for (int d = 0; d < n.type.rank; ++d)
         for (int j = 0; j < from.type(n.operands[0]).rank; ++j) {
           const bool from_here = n.code == op::transpose   ? sharding::dim_at(n.attribute[0], d) == j
@@ -224,17 +242,32 @@ struct propagator {
     if (result.type(here) == n.type) original[static_cast<std::size_t>(id)] = here;
   }
 
+  /// A parameter of a body lies as what it stands for.
+  constexpr void parameter(int id) {
+    graph::node n = from.at(id);
+    result.parameters.push_back(result.size());
+    const auto number = static_cast<std::size_t>(n.attribute[0]);
+    if (number > 0 && number <= parameters.size()) n.type = parameters[number - 1];
+    put(id, n);
+  }
+
+  constexpr void control(int id);
+
   constexpr void visit(int id) {
     const graph::node& n = from.at(id);
+    if (n.code == op::parameter) return parameter(id);
+    if (n.code == op::control && control_of(n).kind != graph::control_kind::custom_gradient &&
+        autos[static_cast<std::size_t>(id)] != 0)
+      return control(id);
+    if (placed(id) >= 0) return;  // a result of a control node
     if (n.code == op::to_auto || n.code == op::to_explicit || n.code == op::constrain) return boundary(id);
-    if (n.code == op::parameter) result.parameters.push_back(result.size());
     if (autos[static_cast<std::size_t>(id)] == 0) return untouched(id);
     switch (about(n.code).kind) {
-      case graph::op_kind::elementwise: return elementwise(id, n.type.rank);
-      case graph::op_kind::rows: return elementwise(id, n.type.rank - 1);
+      case graph::op_kind::elementwise: return elementwise(id, -1);
+      case graph::op_kind::rows: return elementwise(id, walked_dim(n));
       case graph::op_kind::reduction: return reduction(id);
       case graph::op_kind::contraction:
-        return put_cut(id, n.type.rank, [&](auto cut_dim) {
+        return put_cut(id, -1, [&](auto cut_dim) {
           for_each_free_dim(n, [&](int k, int d, int at) { cut_dim(d, further(n.operands[k], at)); });
         });
       default: break;
@@ -244,10 +277,14 @@ struct propagator {
     return untouched(id);
   }
 
-  constexpr void run() {
+  constexpr void run_nodes() {
     place.resize(from.nodes.size(), -1);
     original.resize(from.nodes.size(), -1);
     for (int i = 0; i < from.size(); ++i) visit(i);
+  }
+
+  constexpr void run() {
+    run_nodes();
     for (const graph::output& out : from.outputs) result.outputs.push_back({as_it_was(out.node), out.alias});
   }
 };
@@ -272,3 +309,5 @@ constexpr graph::graph propagate(const graph::graph& g) {
 }
 
 }  // namespace tessera::transform
+
+#include <tessera/transform/propagate_control.hpp>
