@@ -95,6 +95,21 @@ def mesh_types(case):
     return f"using outside = ts::mesh<{mesh}>;\nusing mesh = {body if inside else 'outside'};\n"
 
 
+# Of the texts that say what a transpose becomes: their first word, and the collective it is.
+BECOMES = {"psum": "all_reduce", "psum_scatter": "reduce_scatter", "all_gather": "all_gather",
+           "ppermute": "collective_permute", "all_to_all": "all_to_all", "pcast": None, "dynamic": None}
+KINDS = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute"]
+
+
+def moved_by_transpose(case):
+    """Collectives of the transpose of an operation of shard_map bodies, as an assertion."""
+    wanted = BECOMES[re.match(r"\w+", case["params"]["becomes"])[0]]
+    counts = " && ".join(f"moves.{kind} == {int(kind == wanted)}" for kind in KINDS)
+    name = case["id"]
+    return f"  constexpr auto moves = moves_of_transpose<{name}::call, {name}::type_a, {name}::outside>();\n" \
+           f"  STATIC_REQUIRE(({counts}));\n"
+
+
 def moved(case):
     """Collectives of the backward pass, as an assertion, or nothing."""
     wanted = case["params"].get("bwd")
@@ -131,7 +146,7 @@ def test(case):
         if "cotangents" in case:
             operand, of_result = map(printed, case["cotangents"])
             check += f'  STATIC_REQUIRE(prints<cotangent_of<{name}::type_a>>("{operand}"));\n' \
-                     f'  STATIC_REQUIRE(prints<cotangent_of<{result}>>("{of_result}"));\n'
+                     f'  STATIC_REQUIRE(prints<cotangent_of<{result}>>("{of_result}"));\n' + moved_by_transpose(case)
     else:
         check = f"  STATIC_REQUIRE(refuses<{result}>(ts::message::{REFUSED[name]}));\n"
         title += f" is refused"

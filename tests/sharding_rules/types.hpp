@@ -67,3 +67,29 @@ template <const auto& F, class... Arrays>
 constexpr auto collectives() {
   return ts::lowered<F, typename tensor_of<Arrays>::type...>::collectives();
 }
+
+/// A value of a shard_map body whose blocks come from an array outside: what it varies over cuts the first dimension there.
+constexpr ts::graph::value block_parameter(ts::graph::graph& g, const ts::aval& block) {
+  ts::aval whole = block;
+  whole.varying = 0;
+  for (int axis = 0; axis < g.mesh.rank; ++axis)
+    if (block.varying & ts::bit_of(axis)) {
+      whole.dims[0].extent *= g.mesh.size(axis);
+      whole.dims[0].axes = ts::axis_append(whole.dims[0].axes, axis);
+    }
+  return ts::graph::to_local({&g, g.add_parameter(whole)}, block);
+}
+
+/// What the transpose of an operation on blocks moves: the gradient of its operand, given that of its result.
+template <const auto& F, class Array, class Outside>
+constexpr auto moves_of_transpose() {
+  ts::graph::graph g;
+  g.mesh = Outside::value;
+  const ts::graph::value x = block_parameter(g, Array::type);
+  const int y = F(Array{{&g, x.id}}).handle.id;
+  const ts::graph::value ct = block_parameter(g, ts::cotangent_type(g.type(y)));
+  const ts::transform::seed seeds[] = {{y, ct.id}};
+  const int wrt[] = {x.id};
+  g.outputs = {{ts::transform::gradients(g, seeds, wrt)[0], -1}};
+  return ts::analysis::summarise(ts::transform::lower(g), g.mesh).collectives;
+}
