@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: vmap: the function has an operation that cannot be mapped; call it outside, or use scan
-// note: while_loop or custom_vjp
+// note: while_loop
 #include "arrays.hpp"
 #include "cure.hpp"
 

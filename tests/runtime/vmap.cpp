@@ -161,9 +161,6 @@ void check_mapped(const char* name, F f, const Args&... args) {
   check_on<2>(f, elements, expected, args...);
 }
 
-
-
-
 }  // namespace
 
 TEST_CASE("elementwise operations and reductions, whatever is mapped") {
@@ -345,7 +342,8 @@ TEST_CASE("loops and branches are mapped inside") {
       },
       own<f64, 2>{}, shared<f64>{});
   check_mapped(
-      "checkpoint", [](auto x, auto w) { return checkpoint([](auto a, auto b) { return ts::sin(matmul(a, b)); })(x, w); },
+      "checkpoint",
+      [](auto x, auto w) { return checkpoint([](auto a, auto b) { return ts::sin(matmul(a, b)); })(x, w); },
       own<f64, 2, 3>{}, shared<f64, 3, 2>{});
   const auto branch = [](auto p, auto x, auto b) {
     return cond(
@@ -353,6 +351,23 @@ TEST_CASE("loops and branches are mapped inside") {
   };
   check_mapped("a branch of each example", branch, own<f64>{}, own<f64, 3>{}, shared<f64, 3>{});
   check_mapped("a branch of all", branch, shared<f64>{}, own<f64, 3>{}, shared<f64, 3>{});
+}
+
+TEST_CASE("a gradient of one's own is mapped as its function is") {
+  const auto steep = custom_vjp([](auto x, auto w) { return ts::sin(x * w); },
+                                [](auto x, auto w) {
+                                  return std::pair(ts::sin(x * w), std::tuple{x, w});
+                                },
+                                [](auto kept, auto ct) {
+                                  return std::tuple{ct * std::get<1>(kept) * 3, sum(ct * std::get<0>(kept))};
+                                });
+  const auto scaled = [=](auto x, auto w) { return steep(x * 2, w); };
+  check_mapped("own and shared", scaled, own<f64, 3>{}, shared<f64>{});
+  check_mapped("both own", scaled, own<f64, 3>{}, own<f64>{});
+  check_mapped("shared and own", scaled, shared<f64, 3>{}, own<f64>{});
+  check_mapped(
+      "a gradient of it", [=](auto x, auto w) { return grad([=](auto v, auto u) { return sum(steep(v, u)); })(x, w); },
+      own<f64, 3>{}, shared<f64>{});
 }
 
 TEST_CASE("mapped functions nest, have gradients, and may take them") {

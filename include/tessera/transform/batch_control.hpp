@@ -47,7 +47,9 @@ struct control_batcher {
     parameters.push_back(0);
     for (std::size_t i = static_cast<std::size_t>(c.leading()); i < arguments.size(); ++i)
       parameters.push_back(arguments[i].batched ? 1 : 0);
-    results.resize(pass.from.bodies[static_cast<std::size_t>(c.body)].outputs.size(), 0);
+    const bool custom = c.kind == graph::control_kind::custom_gradient;
+    const std::size_t outputs = pass.from.bodies[static_cast<std::size_t>(c.body)].outputs.size();
+    results.resize(custom ? static_cast<std::size_t>(c.stacked) : outputs, 0);
   }
 
   constexpr const graph::graph& body(int b) const { return pass.from.bodies[static_cast<std::size_t>(c.body + b)]; }
@@ -141,6 +143,32 @@ struct control_batcher {
     }
   }
 
+  /// The gradient that a user wrote, for all examples. What it gives for an input that they share is added up.
+  constexpr void differentiate() {
+    const graph::graph& back = body(0);
+    const auto inputs = static_cast<std::size_t>(c.carries), outputs = static_cast<std::size_t>(c.stacked);
+    graph::list<char> given{0}, wanted;
+    const auto batched = [&](std::size_t argument) { return arguments[argument].batched ? char{1} : char{0}; };
+    for (std::size_t k = 0; k < static_cast<std::size_t>(c.trips); ++k) given.push_back(batched(inputs + outputs + k));
+    for (std::size_t r = 0; r < outputs; ++r) given.push_back(batched(inputs + r));
+    for (std::size_t k = given.size(); k < back.parameters.size(); ++k)
+      given.push_back(batched(inputs + k - 1));  // what is captured, behind the kept values
+    for (std::size_t i = 0; i < inputs; ++i) wanted.push_back(batched(i));
+    batched_body made = batch_body(back, given, wanted, pass.examples);
+    if (made.body.fault.what != message::none) return pass.fail(made.body.fault);
+    for (std::size_t i = 0; i < inputs; ++i) {
+      int& out = made.body.outputs[i].node;
+      const aval& one = back.type(back.outputs[i].node);
+      if (!made.batched[i] || wanted[i] || !is_floating(one.type)) continue;
+      const spec_value spec = graph::spec_of(one);
+      out = graph::reduce(op::reduce_sum, {&made.body, out}, 1, false, &spec).id;
+    }
+    for (std::size_t r = 0; r < outputs; ++r) results[r] = batched(inputs + r);
+    parameters.assign(parameters.size(), 0);
+    for (std::size_t i = 0; i < arguments.size(); ++i) parameters[i + 1] = batched(i);
+    write({made.body});
+  }
+
   constexpr void run() {
     bool any = false;
     for (const batch_image& argument : arguments) any = any || argument.batched;
@@ -148,8 +176,10 @@ struct control_batcher {
     if (!any) {
       for (int b = 0; b < c.bodies(); ++b) bodies.push_back(body(b));
       write(bodies);
-    } else if (c.kind == graph::control_kind::while_loop || c.kind == graph::control_kind::custom_gradient) {
+    } else if (c.kind == graph::control_kind::while_loop) {
       pass.refuse(pass.from.at(id));
+    } else if (c.kind == graph::control_kind::custom_gradient) {
+      differentiate();
     } else if (c.kind == graph::control_kind::branch && arguments[0].batched) {
       choose();
     } else if (map_bodies(bodies)) {
