@@ -61,7 +61,7 @@ std::vector<numbers> drawn(const Args&... args) {
 }
 
 /// The results of a function, then the gradients of the sum of their squares with respect to floating-point arguments.
-template <class F, class... Handles>
+template <bool Differentiate, class F, class... Handles>
 std::vector<numbers> run(graph::graph& g, const std::vector<numbers>& elements, F f, std::tuple<Handles...> handles) {
   const auto result = std::apply(f, handles);
   value loss = graph::constant(&g, dtype::f64, 0);
@@ -77,7 +77,7 @@ std::vector<numbers> run(graph::graph& g, const std::vector<numbers>& elements, 
   ops::for_each_leaf(result, add);
   std::vector<int> wrt;
   for (int p : g.parameters)
-    if (g.type(p).type == dtype::f64) wrt.push_back(p);
+    if (Differentiate && g.type(p).type == dtype::f64) wrt.push_back(p);
   for (int id : transform::gradients(g, loss.id, wrt)) g.outputs.push_back({id, -1}), types.push_back(dtype::f64);
   REQUIRE(g.fault.what == message::none);
   std::vector<bytes> inputs;
@@ -96,7 +96,7 @@ Handle parameter(graph::graph& g) {
 
 /// What the function gives example by example, results and gradients of own arguments side by side, those of shared ones
 /// added up.
-template <class F, class... Args>
+template <bool Differentiate, class F, class... Args>
 std::vector<numbers> one_by_one(F f, const std::vector<numbers>& elements, const Args&...) {
   std::vector<numbers> all;
   const bool mapped[] = {Args::mapped...};
@@ -111,10 +111,10 @@ std::vector<numbers> one_by_one(F f, const std::vector<numbers>& elements, const
     graph::graph g;
     g.mesh = across<1>::value;
     const std::vector<numbers> one =
-        run(g, inputs, f, std::tuple{parameter<typename Args::template one<across<1>>>(g)...});
+        run<Differentiate>(g, inputs, f, std::tuple{parameter<typename Args::template one<across<1>>>(g)...});
     if (i == 0) all.resize(one.size());
     std::size_t gradients = 0;
-    for (bool is : floating) gradients += is ? 1 : 0;
+    for (bool is : floating) gradients += is && Differentiate ? 1 : 0;
     const std::size_t results = one.size() - gradients;
     std::size_t argument = 0;
     for (std::size_t o = 0; o < one.size(); ++o) {
@@ -142,23 +142,24 @@ void check_near(const std::vector<numbers>& found, const std::vector<numbers>& e
   }
 }
 
-template <std::int64_t Devices, class F, class... Args>
+template <std::int64_t Devices, bool Differentiate, class F, class... Args>
 void check_on(F f, const std::vector<numbers>& elements, const std::vector<numbers>& expected, const Args&...) {
   INFO("on " << Devices << " devices");
   graph::graph g;
   g.mesh = across<Devices>::value;
   const auto many = vmap<in_axes<Args::axis...>>(f);
-  check_near(run(g, elements, many, std::tuple{parameter<typename Args::template whole<across<Devices>>>(g)...}),
+  check_near(run<Differentiate>(g, elements, many,
+                                std::tuple{parameter<typename Args::template whole<across<Devices>>>(g)...}),
              expected);
 }
 
-template <class F, class... Args>
+template <bool Differentiate = true, class F, class... Args>
 void check_mapped(const char* name, F f, const Args&... args) {
   INFO(name);
   const std::vector<numbers> elements = drawn(args...);
-  const std::vector<numbers> expected = one_by_one(f, elements, args...);
-  check_on<1>(f, elements, expected, args...);
-  check_on<2>(f, elements, expected, args...);
+  const std::vector<numbers> expected = one_by_one<Differentiate>(f, elements, args...);
+  check_on<1, Differentiate>(f, elements, expected, args...);
+  check_on<2, Differentiate>(f, elements, expected, args...);
 }
 
 }  // namespace
@@ -351,6 +352,25 @@ TEST_CASE("loops and branches are mapped inside") {
   };
   check_mapped("a branch of each example", branch, own<f64>{}, own<f64, 3>{}, shared<f64, 3>{});
   check_mapped("a branch of all", branch, shared<f64>{}, own<f64, 3>{}, shared<f64, 3>{});
+}
+
+TEST_CASE("a while loop goes on while one example does") {
+  const auto doubled = [](auto x, auto limit) {
+    return while_loop([=](auto v) { return sum(v) < limit; }, [](auto v) { return v * 2 + 1; }, x);
+  };
+  const auto counted = [](auto x) {
+    const auto n = astype<i32>(x) * 0;
+    return while_loop([](auto c) { return c.first < 3; }, [](auto c) { return std::pair(c.first + 1, c.second * 0.5); },
+                      std::pair(n, x));
+  };
+  check_mapped<false>("own limits", doubled, own<f64, 2>{0, 2}, own<f64>{0, 40});
+  check_mapped<false>("a shared limit", doubled, own<f64, 2>{0, 2}, shared<f64>{30, 40});
+  check_mapped<false>("as often for all", counted, own<f64>{});
+  const auto constant = [](auto x) {
+    return while_loop([](auto c) { return c.first < 3; }, [](auto c) { return std::pair(c.first + 1, c.second * 0.5); },
+                      std::pair(full<shape<>, dtype::i32>(x, 0), x));
+  };
+  check_mapped<false>("as often for all, by a count that they share", constant, own<f64>{});
 }
 
 TEST_CASE("a gradient of one's own is mapped as its function is") {

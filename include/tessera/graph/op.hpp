@@ -171,7 +171,6 @@ constexpr const op_row& about(op code) { return op_table[static_cast<int>(code)]
 /// What a user calls the operation.
 constexpr std::string_view user_name(op code) {
   switch (about(code).kind) {
-    case op_kind::control: return "while_loop";
     case op_kind::custom: return "custom_op";
     default: return about(code).name;
   }

@@ -143,6 +143,52 @@ struct control_batcher {
     }
   }
 
+  /// The body of a while loop for the parameters as they are batched; a carry is if what becomes of it is.
+  constexpr batched_body map_trips() {
+    for (;;) {
+      batched_body made = batch_body(body(1), parameters, results, pass.examples);
+      if (made.body.fault.what != message::none) return made;
+      results = made.batched;
+      bool stable = true;
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        stable = stable && parameters[i + 1] == results[i];
+        parameters[i + 1] = results[i] = results[i] | parameters[i + 1];
+      }
+      if (stable) return made;
+    }
+  }
+
+  /// Examples that stop at different trips: the loop goes on while one of them does, the others keep their carries.
+  constexpr void hold_finished(graph::graph& asked, graph::graph& trips) {
+    graph::list<int> given;
+    for (int p : trips.parameters) given.push_back(p);
+    const value goes_on{&trips, embed(trips, asked, given)[static_cast<std::size_t>(asked.outputs[0].node)]};
+    batcher held(trips, body(1), pass.examples);
+    for (std::size_t i = 0; i < trips.outputs.size(); ++i) {
+      const value before{&trips, trips.parameters[i + 1]}, after{&trips, trips.outputs[i].node};
+      const value each = held.aligned({goes_on.id, true}, before.type().rank - 1);
+      trips.outputs[i].node = graph::select(each, after, before).id;
+    }
+    const value all{&asked, asked.outputs[0].node};
+    const value some = graph::reduce(op::reduce_max, graph::convert(all, dtype::i32), 1, false);
+    asked.outputs[0].node = graph::binary(op::gt, some, graph::number_like(some, 0)).id;
+  }
+
+  constexpr void repeat_while() {
+    results.assign(body(1).outputs.size(), 0);
+    batched_body trips = map_trips();
+    batched_body asked = batch_body(body(0), parameters, {0}, pass.examples);
+    if (trips.body.fault.what == message::none && asked.body.fault.what == message::none && asked.batched[0]) {
+      for (std::size_t i = 0; i < results.size(); ++i) parameters[i + 1] = results[i] = 1;
+      trips = map_trips();
+      asked = batch_body(body(0), parameters, {0}, pass.examples);
+      hold_finished(asked.body, trips.body);
+    }
+    if (trips.body.fault.what != message::none) return pass.fail(trips.body.fault);
+    if (asked.body.fault.what != message::none) return pass.fail(asked.body.fault);
+    write({asked.body, trips.body});
+  }
+
   /// The gradient that a user wrote, for all examples. What it gives for an input that they share is added up.
   constexpr void differentiate() {
     const graph::graph& back = body(0);
@@ -177,7 +223,7 @@ struct control_batcher {
       for (int b = 0; b < c.bodies(); ++b) bodies.push_back(body(b));
       write(bodies);
     } else if (c.kind == graph::control_kind::while_loop) {
-      pass.refuse(pass.from.at(id));
+      repeat_while();
     } else if (c.kind == graph::control_kind::custom_gradient) {
       differentiate();
     } else if (c.kind == graph::control_kind::branch && arguments[0].batched) {

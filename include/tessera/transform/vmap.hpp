@@ -360,7 +360,7 @@ struct vmapped {
 /// What f does becomes the same operation with one more dimension: no loop, and no collective but those of f. A product of
 /// two mapped arrays gets a batch dimension, of which checkpoint policies know. Loops and branches are mapped inside; a
 /// cond whose predicate is mapped runs both branches. Calls nest; gradients go through it and may be taken within it.
-/// Errors: among them, at the call, an operation that cannot be mapped (while_loop and custom_op on what is mapped). Source: jax.vmap.
+/// Errors: among them, at the call, an operation that cannot be mapped (custom_op on what is mapped). Source: jax.vmap.
 template <class... Options, class F>
 constexpr auto vmap(F f) {
   return transform::vmapped<
