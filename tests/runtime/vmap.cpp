@@ -373,6 +373,28 @@ TEST_CASE("a while loop goes on while one example does") {
   check_mapped<false>("as often for all, by a count that they share", constant, own<f64>{});
 }
 
+TEST_CASE("random numbers are those of each example's key") {
+  check_mapped<false>(
+      "uniform", [](auto key) { return random::uniform<shape<3>, dtype::f64>(key); }, own<u32, 2>{0, 1000});
+  check_mapped<false>(
+      "normal beside an array", [](auto key, auto x) { return x * random::normal<shape<2>, dtype::f64>(key); },
+      shared<u32, 2>{0, 1000}, own<f64, 2>{});
+}
+
+TEST_CASE("a map within shard_map goes over rows of a block, and sums over devices within it") {
+  using M = across<2>;
+  using rows = expr<tensor<dtype::f64, shape<4, 2>, P<"data">, M>::type, M>;
+  graph::graph g;
+  g.mesh = M::value;
+  const rows x = parameter<rows>(g);
+  const auto summed =
+      shard_map<out_specs<P<>>>([](auto block) { return vmap([](auto row) { return psum<"data">(row) * 2; })(block); });
+  g.outputs.push_back({summed(x).handle.id, -1});
+  REQUIRE(g.fault.what == message::none);
+  const std::vector<bytes> inputs{to_bytes(numbers{1, 2, 3, 4, 10, 20, 30, 40}, dtype::f64)};
+  CHECK(to_numbers(runtime::evaluate(g, inputs)[0], dtype::f64) == numbers{22, 44, 66, 88});
+}
+
 TEST_CASE("a gradient of one's own is mapped as its function is") {
   const auto steep = custom_vjp([](auto x, auto w) { return ts::sin(x * w); },
                                 [](auto x, auto w) {
