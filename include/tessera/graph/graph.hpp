@@ -5,18 +5,14 @@
 #include <tessera/core/aval.hpp>
 #include <tessera/core/error.hpp>
 #include <tessera/core/messages.hpp>
+#include <tessera/graph/list.hpp>
 #include <tessera/graph/op.hpp>
 #include <tessera/sharding/dot_general.hpp>
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 namespace tessera::graph {
-
-/// The sequence that graphs are kept in, in the compiler as at run time.
-template <class T>
-using list = std::vector<T>;
 
 /// What a checkpoint policy is asked about: a value that the gradient of a region could use. `name` is that of
 /// checkpoint_name, where the value is one.
@@ -48,7 +44,7 @@ struct node {
   double value = 0;
   policy_function policy = nullptr;  ///< of a call, while it is traced; null: whatever the gradient finds best
 
-  constexpr int operand_count() const { return about(code).operands; }
+  constexpr int operand_count() const { return op_table[static_cast<int>(code)].operands; }
   friend constexpr bool operator==(const node&, const node&) = default;
 };
 
@@ -92,10 +88,10 @@ struct graph {
   list<capture> captures{};    ///< parameters behind those that the control node gives
   bool backward = false;       ///< whether it is the body of a custom gradient
 
-  constexpr int size() const { return static_cast<int>(nodes.size()); }
-  constexpr const node& at(int i) const { return nodes[static_cast<std::size_t>(i)]; }
-  constexpr node& at(int i) { return nodes[static_cast<std::size_t>(i)]; }
-  constexpr const aval& type(int i) const { return at(i).type; }
+  constexpr int size() const { return static_cast<int>(nodes.count); }
+  constexpr const node& at(int i) const { return nodes.first[i]; }
+  constexpr node& at(int i) { return nodes.first[i]; }
+  constexpr const aval& type(int i) const { return nodes.first[i].type; }
 
   constexpr int add(const node& n) {
     nodes.push_back(n);

@@ -176,7 +176,7 @@ constexpr std::string_view user_name(op code) {
   }
 }
 
-constexpr bool is(op code, op_kind kind) { return about(code).kind == kind; }
+constexpr bool is(op code, op_kind kind) { return op_table[static_cast<int>(code)].kind == kind; }
 
 /// Whether the operation gives bool whatever its operands are.
 constexpr bool is_predicate(op code) {

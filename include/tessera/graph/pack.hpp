@@ -7,6 +7,8 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <type_traits>
 
@@ -20,20 +22,26 @@ struct packed {
 };
 
 /// Appends fields; what goes beyond the capacity is only counted.
-template <std::size_t Capacity>
 struct packer {
-  packed<Capacity>& out;
+  std::int64_t* words;
+  std::int64_t capacity;
+  std::int64_t total = 0;
+
+  template <std::size_t Capacity>
+  constexpr explicit packer(packed<Capacity>& out)
+      : words(out.words.data()), capacity(static_cast<std::int64_t>(Capacity)) {}
 
   constexpr void put(std::int64_t word) {
-    if (out.total < static_cast<std::int64_t>(Capacity)) out.words[static_cast<std::size_t>(out.total)] = word;
-    ++out.total;
+    if (total < capacity) words[total] = word;
+    ++total;
   }
   template <class T>
   constexpr void operator()(T& value) {
     if constexpr (std::is_floating_point_v<T>) {
       put(std::bit_cast<std::int64_t>(static_cast<double>(value)));
     } else if constexpr (std::is_enum_v<T> || std::is_integral_v<T>) {
-      put(static_cast<std::int64_t>(value));
+      if (total < capacity) words[total] = static_cast<std::int64_t>(value);
+      ++total;
     } else if constexpr (requires { value.fields(*this); }) {
       value.fields(*this);
     } else {
@@ -41,26 +49,39 @@ struct packer {
       for (auto& element : value) (*this)(element);
     }
   }
+
+  /// The first elements of an array, behind their number; the others are zeros.
+  template <class T, std::size_t N>
+  constexpr void leading(T (&values)[N]) {
+    std::size_t count = N;
+    while (count > 0 && values[count - 1] == 0) --count;
+    put(static_cast<std::int64_t>(count));
+    for (std::size_t i = 0; i < count; ++i) put(static_cast<std::int64_t>(values[i]));
+  }
 };
 
 /// Reads them back in the same order.
 struct unpacker {
-  std::span<const std::int64_t> words;
-  std::size_t next = 0;
+  const std::int64_t* next;
 
-  constexpr std::int64_t take() { return words[next++]; }
   template <class T>
   constexpr void operator()(T& value) {
     if constexpr (std::is_floating_point_v<T>) {
-      value = std::bit_cast<double>(take());
+      value = std::bit_cast<double>(*next++);
     } else if constexpr (std::is_enum_v<T> || std::is_integral_v<T>) {
-      value = static_cast<T>(take());
+      value = static_cast<T>(*next++);
     } else if constexpr (requires { value.fields(*this); }) {
       value.fields(*this);
     } else {
-      value.resize(static_cast<std::size_t>(take()), typename T::value_type{});
+      value.resize(static_cast<std::size_t>(*next++), typename T::value_type{});
       for (auto& element : value) (*this)(element);
     }
+  }
+
+  template <class T, std::size_t N>
+  constexpr void leading(T (&values)[N]) {
+    const std::int64_t count = *next++;
+    for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(*next++);
   }
 };
 
@@ -88,8 +109,9 @@ struct graph_fields {
     constexpr void fields(auto&& field) {
       field(n.code), field(n.value);
       type_fields{n.type}.fields(field);
-      for (int& operand : n.operands) field(operand);
-      for (std::uint64_t& a : n.attribute) field(a);
+      const int operands = n.operand_count();
+      for (int k = 0; k < operands; ++k) field(n.operands[k]);
+      field.leading(n.attribute);
     }
   };
 
@@ -131,22 +153,24 @@ constexpr void set_mesh(graph& g, const mesh_value& mesh) {
 template <std::size_t Capacity>
 constexpr packed<Capacity> pack(program p) {
   packed<Capacity> result;
-  packer<Capacity> out{result};
+  packer out(result);
   p.fields(out);
+  result.total = out.total;
   return result;
 }
 
 template <std::size_t Capacity>
 constexpr packed<Capacity> pack(graph g) {
   packed<Capacity> result;
-  packer<Capacity> out{result};
+  packer out(result);
   graph_fields{g}.fields(out);
+  result.total = out.total;
   return result;
 }
 
 constexpr program unpack_program(std::span<const std::int64_t> words) {
   program p;
-  unpacker in{words};
+  unpacker in{words.data()};
   p.fields(in);
   return p;
 }
@@ -154,14 +178,14 @@ constexpr program unpack_program(std::span<const std::int64_t> words) {
 /// What is wrong with a packed graph.
 constexpr trace_fault unpack_fault(std::span<const std::int64_t> words) {
   trace_fault fault;
-  unpacker in{words};
+  unpacker in{words.data()};
   graph_fields::fault_fields{fault}.fields(in);
   return fault;
 }
 
 constexpr graph unpack_graph(std::span<const std::int64_t> words, const mesh_value& mesh) {
   graph g;
-  unpacker in{words};
+  unpacker in{words.data()};
   graph_fields{g}.fields(in);
   set_mesh(g, mesh);
   return g;

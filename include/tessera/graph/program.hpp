@@ -47,7 +47,7 @@ struct access {
 
   constexpr void fields(auto&& field) {
     field(buffer), field(offset), field(slice_axes), field(slice_stride);
-    for (std::int64_t& s : strides) field(s);
+    field.leading(strides);
   }
 };
 
@@ -141,7 +141,7 @@ struct step {
 
   constexpr void fields(auto&& field) {
     field(kind), field(code), field(varying), field(axes), field(first), field(sources), field(results), field(rank);
-    for (std::int64_t& s : sizes) field(s);
+    field.leading(sizes);
     field(flops), field(transcendentals), field(bytes);
   }
 };

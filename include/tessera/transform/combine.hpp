@@ -16,14 +16,19 @@ struct users {
   graph::list<int> node{};
 
   constexpr explicit users(const graph::graph& g) : first(g.nodes.size() + 1, 0) {
-    for (const graph::node& n : g.nodes)
-      for (int k = 0; k < n.operand_count(); ++k) ++first[static_cast<std::size_t>(n.operands[k]) + 1];
+    for (const graph::node& n : g.nodes) {
+      const int operands = n.operand_count();
+      for (int k = 0; k < operands; ++k) ++first[static_cast<std::size_t>(n.operands[k]) + 1];
+    }
     for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
     node.resize(static_cast<std::size_t>(first.back()), 0);
     graph::list<int> next = first;
-    for (int i = 0; i < g.size(); ++i)
-      for (int k = 0; k < g.at(i).operand_count(); ++k)
-        node[static_cast<std::size_t>(next[static_cast<std::size_t>(g.at(i).operands[k])]++)] = i;
+    for (int i = 0; i < g.size(); ++i) {
+      const graph::node& n = g.at(i);
+      const int operands = n.operand_count();
+      for (int k = 0; k < operands; ++k)
+        node[static_cast<std::size_t>(next[static_cast<std::size_t>(n.operands[k])]++)] = i;
+    }
   }
 };
 
@@ -88,8 +93,7 @@ struct all_reduce_groups {
 
 /// Nodes in an order in which each comes after its operands and a group's members follow one another; where there is a
 /// choice, as they were.
-constexpr graph::list<int> grouped_order(const graph::graph& g, const graph::list<int>& group_of) {
-  const users used(g);
+constexpr graph::list<int> grouped_order(const graph::graph& g, const users& used, const graph::list<int>& group_of) {
   const auto leader = [&](int id) {
     return group_of[static_cast<std::size_t>(id)] < 0 ? id : group_of[static_cast<std::size_t>(id)];
   };
@@ -130,6 +134,7 @@ constexpr graph::graph reorder(const graph::graph& g, const graph::list<int>& or
   graph::graph result;
   result.mesh = g.mesh;
   result.bodies = g.bodies;
+  result.nodes.reserve(g.nodes.size());
   result.parameters.resize(g.parameters.size(), -1);
   for (int id : order) {
     graph::node n = g.at(id);
@@ -147,14 +152,15 @@ constexpr graph::graph reorder(const graph::graph& g, const graph::list<int>& or
 constexpr graph::graph combine_all_reduces(const graph::graph& whole) {
   graph::graph g = whole;
   for (graph::graph& body : g.bodies) body = combine_all_reduces(body);
+  int count = 0;
+  for (const graph::node& n : g.nodes) count += n.code == op::all_reduce;
+  if (count == 0) return g;
   all_reduce_groups groups(g);
   for (int i = 0; i < g.size(); ++i)
     if (g.at(i).code == op::all_reduce) groups.place(i);
-  if (groups.member.empty()) return g;
-  graph::graph marked = g;
   for (int m : groups.member)
-    marked.at(m).attribute[3] = static_cast<std::uint64_t>(groups.group_of[static_cast<std::size_t>(m)]) + 1;
-  return reorder(marked, grouped_order(marked, groups.group_of));
+    g.at(m).attribute[3] = static_cast<std::uint64_t>(groups.group_of[static_cast<std::size_t>(m)]) + 1;
+  return reorder(g, grouped_order(g, groups.used, groups.group_of));
 }
 
 }  // namespace tessera::transform

@@ -194,6 +194,8 @@ constexpr graph::graph materialise(const graph::graph& g, const graph::control* 
   materialiser pass;
   pass.result.mesh = g.mesh;
   pass.result.bodies = g.bodies;
+  pass.result.nodes.reserve(g.nodes.size() + g.nodes.size() / 8);
+  pass.place.reserve(g.nodes.size());
   for (const graph::node& n : g.nodes) {
     if (n.code != op::control) continue;
     const graph::control c = graph::control_of(n);

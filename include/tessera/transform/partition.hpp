@@ -22,6 +22,8 @@ struct partitioner : form_moves {
   constexpr explicit partitioner(const graph::graph& g) : global(g) {
     result.mesh = g.mesh;
     first_form.resize(g.nodes.size(), -1);
+    forms.reserve(g.nodes.size() + g.nodes.size() / 4);
+    result.nodes.reserve(g.nodes.size() + g.nodes.size() / 4);
   }
 
   constexpr form remember(int id, form f) {

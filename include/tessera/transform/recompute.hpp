@@ -128,6 +128,8 @@ struct recomputation {
         any |= !chosen[u].empty();
       }
     if (!any) return {g, f};
+    result.nodes.reserve(g.nodes.size() + g.nodes.size() / 8);
+    unit_of.reserve(g.nodes.size() + g.nodes.size() / 8);
     for (int i = 0; i < g.size(); ++i) {
       graph::node n = g.at(i);
       const int unit = f.unit_number(i);

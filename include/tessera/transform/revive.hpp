@@ -28,6 +28,7 @@ struct revival {
         used_at(graph_in.nodes.size(), -1) {
     result.mesh = g.mesh;
     result.bodies = g.bodies;
+    result.nodes.reserve(g.nodes.size());
     for (int i = 0; i < g.size(); ++i)
       graph::for_each_read(g, i, [&](int read) { last_use[static_cast<std::size_t>(awaited_node(g, read))] = i; });
     for (const graph::output& o : g.outputs) last_use[static_cast<std::size_t>(stored_node(g, o.node))] = g.size();

@@ -19,15 +19,13 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 
 constexpr std::uint64_t hash_of(const graph::node& n) {
   std::uint64_t hash = mix(static_cast<std::uint64_t>(n.code), static_cast<std::uint64_t>(n.type.type));
-  for (int operand : n.operands) hash = mix(hash, static_cast<std::uint64_t>(operand + 1));
-  for (std::uint64_t a : n.attribute) hash = mix(hash, a);
+  for (int operand : n.operands) hash = hash << 20 ^ hash >> 44 ^ static_cast<std::uint64_t>(operand + 1);
   hash = mix(hash, std::bit_cast<std::uint64_t>(n.value));
-  for (int i = 0; i < n.type.rank; ++i) {
-    hash = mix(hash, static_cast<std::uint64_t>(n.type.dims[i].extent));
-    hash = mix(hash, n.type.dims[i].axes);
-  }
-  hash = mix(hash, static_cast<std::uint64_t>(n.type.unreduced) << 16 | n.type.reduced);
-  return mix(hash, n.type.varying);
+  for (std::uint64_t a : n.attribute) hash = hash * 31 + a;
+  for (int i = 0; i < n.type.rank; ++i)
+    hash = (hash * 31 + static_cast<std::uint64_t>(n.type.dims[i].extent)) * 31 + n.type.dims[i].axes;
+  return mix(hash, static_cast<std::uint64_t>(n.type.unreduced) << 32 |
+                       static_cast<std::uint64_t>(n.type.reduced) << 16 | n.type.varying);
 }
 
 /// Whether two nodes compute the same; -0.0 is not 0.0.
@@ -89,19 +87,26 @@ constexpr graph::list<char> used_nodes(const graph::graph& g) {
   for (const graph::output& out : g.outputs) used[static_cast<std::size_t>(out.node)] = 1;
   for (int p : g.parameters) used[static_cast<std::size_t>(p)] = 1;
   for (int i = g.size() - 1; i >= 0; --i) {
-    if (is(g.at(i).code, graph::op_kind::check) || checks_inside(g, g.at(i))) used[static_cast<std::size_t>(i)] = 1;
+    const graph::node& n = g.at(i);
+    if (n.code == op::check_range || (n.code == op::control && checks_inside(g, n)))
+      used[static_cast<std::size_t>(i)] = 1;
     if (!used[static_cast<std::size_t>(i)]) continue;
-    for (int k = 0; k < g.at(i).operand_count(); ++k) used[static_cast<std::size_t>(g.at(i).operands[k])] = 1;
+    const int operands = n.operand_count();
+    for (int k = 0; k < operands; ++k) used[static_cast<std::size_t>(n.operands[k])] = 1;
   }
   return used;
 }
 
 /// Dead code elimination: what neither an output nor a check needs is dropped. Parameters stay.
-constexpr graph::graph eliminate_dead(const graph::graph& g) {
+constexpr graph::graph eliminate_dead(graph::graph g) {
   const graph::list<char> used = used_nodes(g);
+  bool all = g.bodies.empty();
+  for (char u : used) all = all && u != 0;
+  if (all) return g;
   graph::list<int> place(g.nodes.size(), -1);
   graph::graph result;
   result.mesh = g.mesh;
+  result.nodes.reserve(g.nodes.size());
   for (int i = 0; i < g.size(); ++i) {
     if (!used[static_cast<std::size_t>(i)]) continue;
     graph::node n = g.at(i);
@@ -115,16 +120,20 @@ constexpr graph::graph eliminate_dead(const graph::graph& g) {
   return result;
 }
 
-/// Common subexpression elimination, and identities replaced by what they pass on. One hash look-up a node.
+/// Common subexpression elimination, and identities replaced by what they pass on. One hash look-up a node; what nobody
+/// uses is not looked at.
 constexpr graph::graph merge_equal(const graph::graph& g) {
   std::size_t slots = 16;
   while (slots < 2 * g.nodes.size()) slots *= 2;
+  const graph::list<char> used = used_nodes(g);
   graph::list<int> table(slots, -1);
   graph::list<int> place(g.nodes.size(), -1);
   graph::graph result;
   result.mesh = g.mesh;
   result.bodies = g.bodies;
+  result.nodes.reserve(g.nodes.size());
   for (int i = 0; i < g.size(); ++i) {
+    if (!used[static_cast<std::size_t>(i)]) continue;
     graph::node n = g.at(i);
     if (const int same = graph::passed_on(g, n); same >= 0) {
       place[static_cast<std::size_t>(i)] = place[static_cast<std::size_t>(same)];
@@ -142,7 +151,7 @@ constexpr graph::graph merge_equal(const graph::graph& g) {
       place[static_cast<std::size_t>(i)] = n.operands[0];
       continue;
     }
-    std::size_t slot = hash_of(n) & (slots - 1);
+    std::size_t slot = hash_of(n) >> 32 & (slots - 1);  // high bits are mixed best
     while (table[slot] >= 0 && !same_node(result.at(table[slot]), n)) slot = (slot + 1) & (slots - 1);
     if (table[slot] < 0) {
       table[slot] = result.add(n);
@@ -155,9 +164,9 @@ constexpr graph::graph merge_equal(const graph::graph& g) {
   return result;
 }
 
-/// Both, dead code first so that it is not looked at; in bodies too, once what they need not compute is gone.
+/// Both; in bodies too, once what they need not compute is gone.
 constexpr graph::graph simplify(const graph::graph& g) {
-  graph::graph result = eliminate_dead(merge_equal(eliminate_dead(g)));
+  graph::graph result = eliminate_dead(merge_equal(g));
   if (!result.bodies.empty()) result = eliminate_dead(prune_control(result));
   for (graph::graph& body : result.bodies) body = simplify(body);
   return result;
