@@ -194,7 +194,9 @@ constexpr graph unpack_graph(std::span<const std::int64_t> words, const mesh_val
 template <std::size_t Size, std::size_t Capacity>
 constexpr std::array<std::int64_t, Size> first_words(const packed<Capacity>& from) {
   std::array<std::int64_t, Size> words{};
-  for (std::size_t i = 0; i < Size; ++i) words[i] = from.words[i];
+  std::int64_t* to = words.data();
+  const std::int64_t* word = from.words.data();
+  for (std::size_t i = 0; i < Size; ++i) to[i] = word[i];
   return words;
 }
 
@@ -202,7 +204,7 @@ constexpr std::array<std::int64_t, Size> first_words(const packed<Capacity>& fro
 /// guess.
 template <class Source>
 struct packed_constant {
-  static constexpr std::size_t guess = 65536;
+  static constexpr std::size_t guess = 16384;
   static constexpr packed<guess> roomy = pack<guess>(Source::run());
   static constexpr std::size_t size = static_cast<std::size_t>(roomy.total);
 

@@ -64,7 +64,7 @@ struct rngs {
   /// The stream that draws for `name`.
   rng_stream& operator[](std::string_view name);
 
-  random::key operator()(std::string_view name) { return (*this)[name](); }
+  random::key operator()(std::string_view name);
   rng_stream fork(std::string_view name) { return (*this)[name].fork(); }
 
  private:
@@ -98,6 +98,8 @@ TESSERA_COMPILED std::string rngs::listed() const {
   for (const auto& [name, stream] : others) add(name, stream);
   return names.empty() ? "none" : names;
 }
+
+TESSERA_COMPILED random::key rngs::operator()(std::string_view name) { return (*this)[name](); }
 
 TESSERA_COMPILED rng_stream& rngs::operator[](std::string_view name) {
   if (rng_stream* own = find(name); own != nullptr && own->present()) return *own;

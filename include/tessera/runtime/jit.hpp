@@ -79,15 +79,27 @@ program_runs& runs_of() {
   return runs;
 }
 
-/// The path of the first variable of an object that holds no array: `layers[2].kernel`.
+/// The paths of an object's variables, `layers[2].kernel`, a line each, written while compiling: a program only looks one
+/// up.
 template <class Arg>
-std::string empty_variable(const void* object) {
-  std::string found;
-  visit_paths(*static_cast<const Arg*>(object), [&](const member_path& path, const auto& v) {
-    if (found.empty() && !v.data) found = path.view();
-  });
-  return found;
-}
+struct variable_paths {
+  static constexpr std::size_t size = [] {
+    std::size_t count = 0;
+    const Arg object{};
+    visit_paths(object, [&](const member_path& path, const auto&) { count += path.size() + 1; });
+    return count;
+  }();
+  static constexpr std::array<char, size> chars = [] {
+    std::array<char, size> text{};
+    char* next = text.data();
+    const Arg object{};
+    visit_paths(object, [&](const member_path& path, const auto&) {
+      for (const char c : path.view()) *next++ = c;
+      *next++ = '\n';
+    });
+    return text;
+  }();
+};
 
 /// Lists the arguments of a step, and the memory of their arrays in the order of the trace.
 struct argument_list {
@@ -102,12 +114,13 @@ struct argument_list {
     const argument* first = next;
     if constexpr (Tensor<Arg>) {
       *next++ = {.data = &arg.data()};
-      *object = {.type = type_text<std::remove_const_t<Arg>>()};
+      *object = {.names = type_text<std::remove_const_t<Arg>>()};
     } else if constexpr (Number<Arg>) {
       *next++ = {.number = &arg, .type = dtype_of<std::remove_const_t<Arg>>};
     } else {
       visit_variables(arg, [this](auto& v) { variable(v.data); });
-      *object = {.object = &arg, .bytes = sizeof(Arg), .empty_variable = &empty_variable<std::remove_const_t<Arg>>};
+      constexpr auto& names = variable_paths<std::remove_const_t<Arg>>::chars;
+      *object = {.names = {names.data(), names.size()}, .object = &arg, .bytes = sizeof(Arg)};
     }
     object->count = static_cast<std::size_t>(next - first);
     ++object;

@@ -55,10 +55,9 @@ struct argument {
 
 /// One argument of a step function: a tensor of this type, an object with `count` variables, or a number.
 struct step_argument {
-  std::string_view type = {};
+  std::string_view names = {};  ///< the type of a tensor, or the paths of the variables, a line each
   const void* object = nullptr;
   std::size_t bytes = 0;
-  std::string (*empty_variable)(const void* object) = nullptr;  ///< the path of the first one that holds no array
   std::size_t count = 0;
 };
 
@@ -172,11 +171,10 @@ struct program_slot {
   [[noreturn]] static void report_empty_argument(std::size_t i, std::span<const step_argument> objects) {
     std::size_t place = 0;
     while (i >= objects[place].count) i -= objects[place++].count;
-    const step_argument& object = objects[place];
-    throw value_error(
-        "jit: argument " + std::to_string(place + 1) + " of the step, " +
-        (object.empty_variable == nullptr ? std::string(object.type) : object.empty_variable(object.object)) +
-        ", holds no array; initialise it first");
+    std::string_view name = objects[place].names;
+    for (; i > 0; --i) name.remove_prefix(name.find('\n') + 1);
+    throw value_error("jit: argument " + std::to_string(place + 1) + " of the step, " +
+                      std::string(name.substr(0, name.find('\n'))) + ", holds no array; initialise it first");
   }
 };
 
