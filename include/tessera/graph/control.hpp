@@ -120,10 +120,12 @@ constexpr int passed_on(const graph& g, const node& n) {
 /// Calls f(operand) for every node that node `id` reads; the arguments of a control node are its operands.
 template <class F>
 constexpr void for_each_read(const graph& g, int id, F f) {
-  if (g.at(id).code == op::control) {
+  const node& n = g.nodes.first[id];
+  if (n.code == op::control) {
     for (int argument : arguments_of(g, id)) f(argument);
-  } else if (!is(g.at(id).code, op_kind::list)) {
-    for (int k = 0; k < g.at(id).operand_count(); ++k) f(g.at(id).operands[k]);
+  } else if (n.code != op::argument) {
+    const int operands = op_table[static_cast<int>(n.code)].operands;
+    for (int k = 0; k < operands; ++k) f(n.operands[k]);
   }
 }
 

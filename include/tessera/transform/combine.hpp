@@ -58,10 +58,14 @@ struct all_reduce_groups {
       if (group_of[i] >= 0)
         for (int m : member)
           if (group_of[static_cast<std::size_t>(m)] == group_of[i]) push(m);
-      if (backward)
-        for (int k = 0; k < g.at(id).operand_count(); ++k) push(g.at(id).operands[k]);
-      else
-        for (int u = used.first[i]; u < used.first[i + 1]; ++u) push(used.node[static_cast<std::size_t>(u)]);
+      if (backward) {
+        const graph::node& n = g.at(id);
+        const int operands = n.operand_count();
+        for (int k = 0; k < operands; ++k) push(n.operands[k]);
+      } else {
+        const int last = used.first[i + 1];
+        for (int u = used.first[i]; u < last; ++u) push(used.node[static_cast<std::size_t>(u)]);
+      }
     }
     return seen;
   }

@@ -62,16 +62,24 @@ constexpr bool runs_nowhere(op code) {
 
 /// The node whose memory holds `id`: views are looked through.
 constexpr int stored_node(const graph::graph& g, int id) {
-  while (is(g.at(id).code, graph::op_kind::view) || is(g.at(id).code, graph::op_kind::check)) id = g.at(id).operands[0];
-  return id;
+  for (;;) {
+    const graph::node& n = g.nodes.first[id];
+    if (const graph::op_kind kind = graph::op_table[static_cast<int>(n.code)].kind;
+        kind != graph::op_kind::view && kind != graph::op_kind::check)
+      return id;
+    id = n.operands[0];
+  }
 }
 
 /// The node that a read of `id` waits for: besides views, ways of reading are looked through.
 constexpr int awaited_node(const graph::graph& g, int id) {
   for (;;) {
-    id = stored_node(g, id);
-    if (!is_way_of_reading(g.at(id).code)) return id;
-    id = g.at(id).operands[0];
+    const graph::node& n = g.nodes.first[id];
+    if (const graph::op_kind kind = graph::op_table[static_cast<int>(n.code)].kind;
+        kind != graph::op_kind::view && kind != graph::op_kind::check &&
+        (kind != graph::op_kind::movement || !is_way_of_reading(n.code)))
+      return id;
+    id = n.operands[0];
   }
 }
 
@@ -80,9 +88,12 @@ constexpr int lanes_of(dtype d) { return d == dtype::bool_ ? 0 : static_cast<int
 constexpr int join_lanes(int a, int b) { return a == 0 ? b : b == 0 || a == b ? a : -1; }
 
 constexpr int lanes_of(const graph::graph& g, int id) {
-  int lanes = lanes_of(g.type(id).type);
-  for (int k = 0; k < g.at(id).operand_count(); ++k)
-    lanes = join_lanes(lanes, lanes_of(g.type(g.at(id).operands[k]).type));
+  const graph::node& n = g.at(id);
+  int lanes = lanes_of(n.type.type);
+  const int operands = n.operand_count();
+  for (int k = 0; k < operands; ++k)
+    if (const dtype operand = g.type(n.operands[k]).type; operand != n.type.type)
+      lanes = join_lanes(lanes, lanes_of(operand));
   return lanes;
 }
 
@@ -112,8 +123,10 @@ constexpr int level_needed(const graph::graph& g, const fusion& f, int id, int n
 /// levels than the unit, or the unit's level may still rise. A read of the unit's own result through a view needs
 /// memory.
 constexpr bool can_join(const graph::graph& g, const fusion& f, int id, int number) {
-  for (int k = 0; k < g.at(id).operand_count(); ++k) {
-    const int operand = g.at(id).operands[k];
+  const graph::node& n = g.at(id);
+  const int operands = n.operand_count();
+  for (int k = 0; k < operands; ++k) {
+    const int operand = n.operands[k];
     if (f.unit_number(operand) != number && f.unit_number(awaited_node(g, operand)) == number) return false;
   }
   return !f.at(number).awaited || level_needed(g, f, id, number) <= f.at(number).level;
@@ -132,8 +145,10 @@ constexpr int unit_to_join(const graph::graph& g, const fusion& f, int id, const
     for (; place > 0 && candidates[place - 1] < number; --place) candidates[place] = candidates[place - 1];
     candidates[place] = number;
   };
-  for (int k = 0; k < g.at(id).operand_count(); ++k) {
-    const int awaited = awaited_node(g, g.at(id).operands[k]);
+  const graph::node& n = g.at(id);
+  const int operands = n.operand_count();
+  for (int k = 0; k < operands; ++k) {
+    const int awaited = awaited_node(g, n.operands[k]);
     add(f.unit_number(awaited));
     add(last_reader[static_cast<std::size_t>(awaited)]);
   }
