@@ -62,7 +62,28 @@ struct vector_lanes {
 
   template <dtype D>
   static vector<D> load(const storage_t<D>* from) {
-    return vector<D>::load_unaligned(from);
+    if constexpr (D == bool_) return load_mask(from);
+    else return vector<D>::load_unaligned(from);
+  }
+
+  // Bytes become lanes, and lanes bytes, by a conversion of the whole vector; xsimd's own goes lane by lane.
+
+  using mask_lane = std::conditional_t<sizeof(Widest) == 4, std::int32_t, std::int64_t>;
+
+  static vector<bool_> load_mask(const bool* from) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(from);
+    mask_lane lanes[width];
+    for (std::int64_t i = 0; i < width; ++i) lanes[i] = bytes[i];
+    using batch = xsimd::batch<mask_lane>;
+    return mask_of(batch::load_unaligned(lanes) > batch(mask_lane{0}));
+  }
+
+  static void store_mask(bool* to, const vector<bool_>& mask) {
+    auto* bytes = reinterpret_cast<unsigned char*>(to);
+    mask_lane lanes[width];
+    using batch = xsimd::batch<mask_lane>;
+    xsimd::select(recast<mask_lane>(mask), batch(mask_lane{1}), batch(mask_lane{0})).store_unaligned(lanes);
+    for (std::int64_t i = 0; i < width; ++i) bytes[i] = static_cast<unsigned char>(lanes[i]);
   }
 
   /// Elements `stride` apart.
@@ -70,19 +91,20 @@ struct vector_lanes {
   static vector<D> load_strided(const storage_t<D>* from, std::int64_t stride) {
     storage_t<D> lanes[width];
     for (std::int64_t i = 0; i < width; ++i) lanes[i] = from[i * stride];
-    return vector<D>::load_unaligned(lanes);
+    return load<D>(lanes);
   }
 
   template <dtype D>
   static vector<D> count_from(std::int64_t first) {
     storage_t<D> lanes[width];
     for (std::int64_t i = 0; i < width; ++i) lanes[i] = static_cast<storage_t<D>>(first + i);
-    return vector<D>::load_unaligned(lanes);
+    return load<D>(lanes);
   }
 
   template <dtype D>
   static void store(storage_t<D>* to, const vector<D>& x) {
-    x.store_unaligned(to);
+    if constexpr (D == bool_) store_mask(to, x);
+    else x.store_unaligned(to);
   }
 
   template <dtype D>
