@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control nodes become a step that is followed by the steps of their bodies; carries and slices have memory of their
-// own.
+// The steps of all units. Control nodes become a step that is followed by the steps of their bodies; carries and slices
+// have memory of their own.
 #pragma once
 
 #include <tessera/graph/control.hpp>
 #include <tessera/transform/lifetimes.hpp>
+#include <tessera/transform/lower_collectives.hpp>
+#include <tessera/transform/lower_movement.hpp>
 #include <tessera/transform/lowering.hpp>
 #include <tessera/transform/recompute.hpp>
 
 namespace tessera::transform {
+
+/// Appends the steps of a graph or a body, in the order of the schedule.
+constexpr void lower_units(lowering& pass);
 
 /// Lowers one control node. A carry has one buffer for all trips: it starts with the argument, the body reads it there,
 /// and what the body makes of it is written over it, in place where nothing reads it later. Slices of stacked arrays are
@@ -171,7 +176,7 @@ struct control_lowering {
     bind_parameters(pass, fused.g);
     for (std::size_t o = 0; o < targets.size(); ++o)
       if (targets[o] >= 0) pass.buffer_of[static_cast<std::size_t>(fused.g.outputs[o].node)] = targets[o];
-    pass.lower_units();
+    lower_units(pass);
     for (std::size_t o = 0; o < targets.size(); ++o) targets[o] = pass.buffer(fused.g.outputs[o].node);
     return static_cast<std::int64_t>(out.steps.size() - before);
   }
@@ -267,6 +272,7 @@ struct control_lowering {
   }
 };
 
+/// Appends the steps of a control node and of its bodies.
 constexpr void lower_control(lowering& pass, const graph::list<int>& members) {
   control_lowering lower(pass, members);
   switch (lower.c.kind) {
@@ -276,6 +282,34 @@ constexpr void lower_control(lowering& pass, const graph::list<int>& members) {
     case graph::control_kind::call: return lower.call();
     case graph::control_kind::custom_gradient: throw std::logic_error("lowering: a custom gradient is no step");
   }
+}
+
+constexpr void lower_unit(lowering& pass, int number) {
+  const graph::list<int> members = pass.f.members(number);
+  const int id = members[0];
+  switch (pass.g.at(id).code) {
+    case op::overlap_add:
+    case op::dynamic_slice:
+    case op::dynamic_update:
+    case op::gather:
+    case op::scatter:
+    case op::update_slice:
+      if (pass.in_place[static_cast<std::size_t>(id)] == piece_place::elsewhere) lower_movement(pass, id);
+      return;
+    case op::control: return lower_control(pass, members);
+    case op::all_reduce:
+    case op::all_gather:
+    case op::reduce_scatter:
+    case op::all_to_all:
+    case op::permute: return lower_collective(pass, members);
+    default: return pass.own_step(number, members);
+  }
+}
+
+constexpr void lower_units(lowering& pass) {
+  pass.mark_needed();
+  pass.place_pieces();
+  for (int number : schedule(pass.g, pass.f, pass.in_place)) lower_unit(pass, number);
 }
 
 }  // namespace tessera::transform

@@ -26,14 +26,6 @@ constexpr graph::step copy_step(graph::program& p, int from, int to) {
   return s;
 }
 
-struct lowering;
-
-/// Appends the steps of a control node and of its bodies; see control.hpp.
-constexpr void lower_control(lowering& pass, const graph::list<int>& members);
-
-/// Appends the step of a node that takes parts of arrays or puts arrays together; see lower_movement.hpp.
-constexpr void lower_movement(lowering& pass, int id);
-
 /// The state of lowering a graph or a body: the program so far, and for each node its buffer.
 struct lowering {
   const graph::graph& g;
@@ -380,65 +372,8 @@ struct lowering {
     add_step(s);
   }
 
-  constexpr void all_reduce_step(const graph::list<int>& members) {
-    graph::step s;
-    s.kind = graph::step_kind::all_reduce;
-    s.first = static_cast<int>(out.accesses.size());
-    s.sources = s.results = static_cast<int>(members.size());
-    const auto axes = static_cast<axis_set>(g.at(members[0]).attribute[0]);
-    for (int i = 0; i < g.mesh.rank; ++i)
-      if (axes & bit_of(i)) s.axes = axis_append(s.axes, i);
-    s.sizes[0] = static_cast<std::int64_t>(g.at(members[0]).attribute[1]);
-    for (int id : members) {
-      out.accesses.push_back({buffer(g.at(id).operands[0])});
-      s.bytes += g.type(id).bytes();
-    }
-    for (int id : members) out.accesses.push_back({buffer(id)});
-    out.steps.push_back(s);
-  }
-
-  constexpr void block_step(int id, graph::step_kind kind) {
-    graph::step s = plain_step(kind, id);
-    const graph::node& n = g.at(id);
-    s.axes = static_cast<axis_list>(n.attribute[0]);
-    const auto d = static_cast<int>(n.attribute[1]);
-    around(kind == graph::step_kind::all_gather ? g.type(n.operands[0]) : n.type, d, d, s.sizes, 0);
-    s.sizes[3] = static_cast<std::int64_t>(n.attribute[2]);
-    s.bytes = g.type(n.operands[0]).bytes();
-    out.steps.push_back(s);
-  }
-
-  constexpr void all_to_all_step(int id) {
-    graph::step s = plain_step(graph::step_kind::all_to_all, id);
-    const graph::node& n = g.at(id);
-    const aval& type = g.type(n.operands[0]);
-    s.axes = static_cast<axis_list>(n.attribute[0]);
-    const auto split = static_cast<int>(n.attribute[1]);
-    const auto joined = static_cast<int>(n.attribute[2]);
-    const int first = std::min(split, joined);
-    const int second = std::max(split, joined);
-    for (int i = 0; i < 5; ++i) s.sizes[i] = 1;
-    for (int d = 0; d < type.rank; ++d)
-      s.sizes[d < first ? 0 : d == first ? 1 : d < second ? 2 : d == second ? 3 : 4] *= type.dims[d].extent;
-    if (split == joined) {
-      const std::int64_t pieces = devices_along(s.axes, g.mesh);
-      s.sizes[4] *= s.sizes[1] / pieces;
-      s.sizes[1] = pieces;
-    }
-    s.sizes[5] = split <= joined;
-    s.bytes = type.bytes();
-    out.steps.push_back(s);
-  }
-
-  constexpr void permute_step(int id) {
-    graph::step s = plain_step(graph::step_kind::collective_permute, id);
-    s.axes = static_cast<axis_list>(g.at(id).attribute[0]);
-    for (int i = 0; i < 3; ++i) s.sizes[i] = static_cast<std::int64_t>(g.at(id).attribute[1 + i]);
-    s.bytes = g.type(id).bytes();
-    out.steps.push_back(s);
-  }
-
-  constexpr void unit_step(int number, const graph::list<int>& members) {
+  /// The step of a unit that is no movement, collective or control node; those are appended by lower_unit.
+  constexpr void own_step(int number, const graph::list<int>& members) {
     const int id = members[0];
     switch (g.at(id).code) {
       case op::dot: return dot_step(id);
@@ -450,14 +385,6 @@ struct lowering {
       case op::log_softmax: return rows_step(id, graph::step_kind::log_softmax, 4);
       case op::softmax_grad: return rows_step(id, graph::step_kind::softmax_grad, 4);
       case op::log_softmax_grad: return rows_step(id, graph::step_kind::log_softmax_grad, 3);
-      case op::overlap_add:
-      case op::dynamic_slice:
-      case op::dynamic_update:
-      case op::gather:
-      case op::scatter:
-      case op::update_slice:
-        if (in_place[static_cast<std::size_t>(id)] != piece_place::elsewhere) return;
-        return lower_movement(*this, id);
       case op::cumulative: return axis_step(id, graph::step_kind::cumulative);
       case op::recurrence: return axis_step(id, graph::step_kind::recurrence);
       case op::argsort: return axis_step(id, graph::step_kind::argsort);
@@ -465,50 +392,9 @@ struct lowering {
       case op::custom2:
       case op::custom3: return custom_step(id);
       case op::check_range: return check_step(id);
-      case op::control: return lower_control(*this, members);
-      case op::all_reduce: return all_reduce_step(members);
-      case op::all_gather: return block_step(id, graph::step_kind::all_gather);
-      case op::reduce_scatter: return block_step(id, graph::step_kind::reduce_scatter);
-      case op::all_to_all: return all_to_all_step(id);
-      case op::permute: return permute_step(id);
       default: return fused_step(number, members);
     }
   }
-
-  /// All steps, in the order of the schedule.
-  constexpr void lower_units() {
-    mark_needed();
-    place_pieces();
-    for (int number : schedule(g, f, in_place)) unit_step(number, f.members(number));
-  }
 };
-
-/// A product that only an all-reduce reads is a sum of products. Devices that share a process add theirs up while they
-/// multiply, in the order the all-reduce would; it still is a collective of the program, and where devices do not share
-/// memory it is one in fact.
-constexpr void sum_while_multiplying(graph::program& p) {
-  graph::list<int> readers(p.buffers.size(), 0);
-  graph::list<int> maker(p.buffers.size(), -1);
-  for (std::size_t i = 0; i < p.steps.size(); ++i) {
-    const graph::step& s = p.steps[i];
-    for (int a = s.first; a < s.first + s.sources + s.results; ++a) {
-      const int b = p.accesses[static_cast<std::size_t>(a)].buffer;
-      if (b < 0) continue;
-      if (a < s.first + s.sources) ++readers[static_cast<std::size_t>(b)];
-      else maker[static_cast<std::size_t>(b)] = static_cast<int>(i);
-    }
-  }
-  for (const graph::step& s : p.steps) {
-    if (s.kind != graph::step_kind::all_reduce || s.sizes[0] != static_cast<std::int64_t>(combine::sum)) continue;
-    for (int a = s.first; a < s.first + s.sources; ++a) {
-      const auto b = static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(a)].buffer);
-      if (readers[b] != 1 || maker[b] < 0 || !is_floating(p.buffers[b].type)) continue;
-      graph::step& product = p.steps[static_cast<std::size_t>(maker[b])];
-      if (product.kind != graph::step_kind::dot || product.sizes[3] != 1) continue;
-      product.axes = s.axes;
-      p.buffers[b].summed = s.axes;
-    }
-  }
-}
 
 }  // namespace tessera::transform

@@ -8,6 +8,8 @@
 #include <tessera/transform/reading.hpp>
 #include <tessera/transform/simplify.hpp>
 
+#include <utility>
+
 namespace tessera::transform {
 
 /// How a contraction sees an operand: batch dimensions first, then free and contracting ones, either of them first.
@@ -217,7 +219,7 @@ constexpr graph::graph materialise(const graph::graph& g, const graph::control* 
       pass.result.outputs.push_back(pass.own(g.outputs[o], taken));
     }
   }
-  return eliminate_dead(pass.result);
+  return eliminate_dead(std::move(pass.result));
 }
 
 }  // namespace tessera::transform

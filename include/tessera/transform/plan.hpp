@@ -6,6 +6,7 @@
 #include <tessera/transform/combine.hpp>
 #include <tessera/transform/control.hpp>
 #include <tessera/transform/fuse.hpp>
+#include <tessera/transform/lower_collectives.hpp>
 #include <tessera/transform/lower_movement.hpp>
 #include <tessera/transform/lowering.hpp>
 #include <tessera/transform/materialise.hpp>
@@ -14,6 +15,7 @@
 #include <tessera/transform/propagate.hpp>
 #include <tessera/transform/recompute.hpp>
 #include <tessera/transform/revive.hpp>
+#include <tessera/transform/sum_products.hpp>
 
 namespace tessera::transform {
 
@@ -30,7 +32,7 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& pa
     out.arguments.push_back({global.type(global.parameters[i]), b, -1});
   }
   for (const graph::output& o : global.outputs) out.results.push_back({global.type(o.node), -1, o.alias});
-  pass.lower_units();
+  lower_units(pass);
   sum_while_multiplying(out);
   place_results(local, out, pass.buffer_of);
   start_in_results(out);

@@ -7,6 +7,7 @@
 #include <tessera/transform/simplify.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace tessera::transform {
 
@@ -95,7 +96,7 @@ struct revival {
     }
     for (const graph::output& o : g.outputs)
       result.outputs.push_back({place[static_cast<std::size_t>(o.node)], o.alias});
-    return eliminate_dead(result);
+    return eliminate_dead(std::move(result));
   }
 };
 
