@@ -204,13 +204,13 @@ constexpr std::array<std::int64_t, Size> first_words(const packed<Capacity>& fro
 /// guess.
 template <class Source>
 struct packed_constant {
-  static constexpr std::size_t guess = 16384;
+  static constexpr std::size_t guess = 65536;
   static constexpr packed<guess> roomy = pack<guess>(Source::run());
   static constexpr std::size_t size = static_cast<std::size_t>(roomy.total);
 
   static constexpr std::array<std::int64_t, size> shrink() {
     if constexpr (size <= guess) return first_words<size>(roomy);
-    else return first_words<size>(pack<size>(Source::run()));
+    else return pack<size>(Source::run()).words;
   }
   static constexpr std::array<std::int64_t, size> words = shrink();
 };
