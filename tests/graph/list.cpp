@@ -25,6 +25,14 @@ constexpr Sequence changed() {
   s.insert(s.begin(), copy.begin() + 1, copy.begin() + 4);
   s.insert(s.end(), copy.begin(), copy.end());
   s.resize(40, T(1));
+  s.erase(s.begin() + 5);
+  s.erase(s.begin() + 7, s.begin() + 12);
+  s.erase(s.end() - 1);
+  Sequence other;
+  other.assign(3, T(4));
+  s.insert(s.begin() + 1, other.begin(), other.end());
+  other.assign(s.begin() + 2, s.begin() + 30);
+  s.insert(s.end(), other.begin(), other.end());
   return s;
 }
 

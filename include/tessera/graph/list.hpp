@@ -104,6 +104,20 @@ class list {
   }
   constexpr void resize(std::size_t n) { resize(n, T{}); }
 
+  constexpr void assign(std::size_t n, const T& value) { *this = list(n, value); }
+  template <class Iterator>
+  requires requires(Iterator i) { *++i; }
+  constexpr void assign(Iterator from, Iterator end) { *this = list(from, end); }
+
+  constexpr T* erase(const T* place) { return erase(place, place + 1); }
+  constexpr T* erase(const T* from, const T* end) {
+    T* const gap = first + (from - first);
+    T* to = gap;
+    for (T* at = first + (end - first); at != first + count; ++at) *to++ = std::move(*at);
+    count = static_cast<std::size_t>(to - first);
+    return gap;
+  }
+
   constexpr T* insert(const T* place, const T& value) { return insert(place, &value, &value + 1); }
   /// Puts the elements of a range that is not its own before `place`.
   template <class Iterator>
