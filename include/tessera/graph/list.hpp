@@ -9,8 +9,8 @@
 
 namespace tessera::graph {
 
-/// Elements are default-constructible and assigned to; iterators are pointers. As with std::vector, what makes it longer
-/// invalidates them.
+/// Elements are default-constructible and assigned to; iterators are pointers. As with std::vector, what makes it
+/// longer invalidates them.
 template <class T>
 class list {
  public:
