@@ -102,7 +102,8 @@ TEST_CASE("All-reduces of one group are one unit") { CHECK_BOTH(a_group_is_one_u
 /// Whether the schedule has every unit once, each after those whose values it reads.
 constexpr bool scheduled(const graph& local) {
   const ts::transform::fusion f = ts::transform::fuse(local);
-  const auto order = ts::transform::schedule(local, f, ts::graph::list<ts::transform::piece_place>(local.nodes.size()));
+  const auto order = ts::transform::schedule(
+      local, f, ts::graph::list<ts::transform::piece_place>(local.nodes.size(), ts::transform::piece_place::elsewhere));
   if (order.size() != f.units.size()) return false;
   std::vector<int> place(f.units.size(), -1);
   for (std::size_t i = 0; i < order.size(); ++i) place[static_cast<std::size_t>(order[i])] = static_cast<int>(i);

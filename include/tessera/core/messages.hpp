@@ -344,6 +344,7 @@
     "tessera: scan: the body returns no pair; return std::pair(carry, output), with none where there is no output")      \
   X(scan_output, "tessera: scan: an output is no array; return arrays, tuples of them or none")                          \
   X(scan_nothing, "tessera: scan: neither init nor the stacked arrays are traced; pass at least one array")              \
+  X(scan_module, "tessera: scan: a module is scanned over as a whole; make it nn::stack<N, layer>, or pass its arrays")  \
   X(scan_length, "tessera: scan: stacked arrays differ in their leading extent, or have none; reshape them")             \
   X(scan_leading, "tessera: scan: the leading dimension of a stacked array is sharded; reshard it")                      \
   X(while_condition, "tessera: while_loop: the condition is no bool scalar; compare something first")                    \

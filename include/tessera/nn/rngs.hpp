@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include <tessera/core/compiled.hpp>
+
 #if defined(TESSERA_COMPILED)
 #include <algorithm>
 #endif
 
-#include <tessera/core/compiled.hpp>
 #include <tessera/core/error.hpp>
 #include <tessera/random/threefry.hpp>
 

@@ -117,6 +117,8 @@ template <class T>
 struct slice_leaf : std::type_identity<T> {};
 template <aval Type, class M>
 struct slice_leaf<expr<Type, M>> : std::type_identity<expr<graph::slice_of(Type), M>> {};
+template <Stacked T>
+struct slice_leaf<T> : std::type_identity<typename T::block_type> {};
 template <std::int64_t Trips>
 struct stacked_over {
   template <class T>
@@ -155,6 +157,37 @@ constexpr text_buffer change_details() {
 
 constexpr auto nothing_scanned() { return std::pair(poison{}, poison{}); }
 
+/// A tree whose leaves are those of another one, reshaped to the types of the form.
+template <class Form, class M>
+constexpr Form reshaped_leaves(Form form, const auto& tree, graph::graph& here) {
+  graph::list<int> nodes;
+  append_nodes(tree, here, nodes);
+  const graph::list<aval> types = leaf_types<Form, M>();
+  for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i] = graph::reshape(graph::value{&here, nodes[i]}, types[i]).id;
+  std::size_t next = 0;
+  set_nodes(form, here, nodes, next);
+  return form;
+}
+
+/// A loop of one trip is its body.
+template <class M, class Call, class Init, class Xs>
+constexpr auto one_trip(Call call, const Init& init, const Xs& xs) {
+  using carry = body_form<Init, M>;
+  using slices = typename map_tree<body_form<Xs, M>, slice_leaf>::type;
+  graph::graph* owner = owner_of_tree(init);
+  if (owner == nullptr) owner = owner_of_tree(xs);
+  graph::graph& here = owner->active();
+  expr<scalar_aval(dtype::i32), M> trip;
+  trip.handle = {&here, graph::constant(&here, dtype::i32, 0).id};
+  const auto out = call(trip, reshaped_leaves<carry, M>(shaped_like<carry>(init), init, here),
+                        reshaped_leaves<slices, M>(shaped_like<slices>(xs), xs, here));
+  using output = std::remove_cvref_t<decltype(out.second)>;
+  using made = body_form<std::remove_cvref_t<decltype(out.first)>, M>;
+  using outputs = typename map_tree<body_form<output, M>, stacked_over<1>::template leaf>::type;
+  return std::pair(reshaped_leaves<made, M>(shaped_like<made>(out.first), out.first, here),
+                   reshaped_leaves<outputs, M>(outputs{}, out.second, here));
+}
+
 /// A scan over mesh M, whose body is `call(trip, carry, slices) -> pair(carry, outputs)`. The mesh is joined with that of
 /// the body's result, which may bring in a mesh that was captured.
 template <class M, std::int64_t Trips, bool Reverse, class Call, class Init, class Xs>
@@ -183,6 +216,8 @@ constexpr auto scan_over(Call call, const Init& init, const Xs& xs) {
     } else if constexpr (!std::same_as<body_form<made, M>, carry>) {
       diagnose(report<message::scan_carry, [] { return change_details<"carry", carry, made, M>(); }>);
       return nothing_scanned();
+    } else if constexpr (Trips == 1) {
+      return one_trip<M>(call, init, xs);
     } else {
       graph::graph* owner = owner_of_tree(init);
       if (owner == nullptr) owner = owner_of_tree(xs);
@@ -193,7 +228,7 @@ constexpr auto scan_over(Call call, const Init& init, const Xs& xs) {
       append_nodes(xs, here, arguments);
       open_body traced(here);
       carry carried = traced.template bind<carry, M>(shaped_like<carry>(init));
-      slices sliced = traced.template bind<slices, M>(slices{});
+      slices sliced = traced.template bind<slices, M>(shaped_like<slices>(xs));
       const auto out = call(traced.template trip<M>(), carried, sliced);
       traced.put_out(out.first);
       traced.put_out(out.second);
@@ -218,6 +253,9 @@ constexpr auto scan_checked(Call call, const Init& init, const Xs& xs) {
     return nothing_scanned();
   } else if constexpr (!has_array<Init> && !has_array<Xs>) {
     diagnose(report<message::scan_nothing, no_details<Init>>);
+    return nothing_scanned();
+  } else if constexpr (holds_unstacked<Xs>) {
+    diagnose(report<message::scan_module, no_details<Xs>>);
     return nothing_scanned();
   } else if constexpr (constexpr ruling ruled = stacked_ruling<Xs, M>(Trips); !ruled.ok()) {
     diagnose(report<ruled.failure, [] {

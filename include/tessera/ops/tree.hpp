@@ -154,6 +154,23 @@ constexpr void set_nodes(T& tree, graph::graph& g, const graph::list<int>& nodes
   });
 }
 
+/// A module of layers side by side, nn::stack.
+template <class T>
+concept Stacked = requires {
+  typename T::block_type;
+  typename T::layer_list;
+};
+
+/// Whether a tree holds a module that is no stack.
+template <class T>
+inline constexpr bool holds_unstacked = Walked<T> && !Stacked<T>;
+template <class... Ts>
+inline constexpr bool holds_unstacked<std::tuple<Ts...>> = (holds_unstacked<Ts> || ...);
+template <class A, class B>
+inline constexpr bool holds_unstacked<std::pair<A, B>> = holds_unstacked<A> || holds_unstacked<B>;
+template <class T, std::size_t N>
+inline constexpr bool holds_unstacked<std::array<T, N>> = holds_unstacked<T>;
+
 /// A tree of form Form, with the configuration of the modules in `from`.
 template <class Form, class T>
 constexpr Form shaped_like(const T& from) {
@@ -166,6 +183,8 @@ constexpr Form shaped_like(const T& from) {
     }
     (std::make_index_sequence<std::tuple_size_v<Form>>{});
     return form;
+  } else if constexpr (Stacked<T>) {
+    return from.block;
   } else {
     return Form{};
   }

@@ -221,7 +221,8 @@ class basic_executor {
       (moves ? windows_[static_cast<std::size_t>(number(moving).loop)] : still_).push_back(b);
     }
     const auto outer_first = [&](std::vector<int>& list) {
-      std::stable_sort(list.begin(), list.end(), [&](int a, int b) { return depth(a) < depth(b); });
+      std::sort(list.begin(), list.end(),
+                [&](int a, int b) { return std::pair(depth(a), a) < std::pair(depth(b), b); });
     };
     outer_first(still_);
     for (std::vector<int>& list : windows_) outer_first(list);

@@ -36,17 +36,18 @@ constexpr bool only_ones_differ(const aval& operand, aval& target) {
 /// Hands the axes of a split dimension, major to minor, to the new dimensions [from, to) while they divide them.
 /// A local relabelling needs each new dimension but the last that receives an axis to be used up by its axes.
 constexpr bool split_axes(axis_list axes, aval& target, int from, int to, const mesh_value& mesh) {
+  if (axes == 0) return true;
+  if (from >= to) return false;
   int j = from;
-  std::int64_t left = j < to ? target.dims[j].extent : 0;
+  std::int64_t left = target.dims[j].extent;
   for (int i = 0; i < axis_count(axes); ++i) {
     const int axis = axis_at(axes, i);
     const std::int64_t devices = mesh.size(axis);
     if (devices == 0) return false;
-    while (j < to && left % devices != 0) {
-      if (left != 1) return false;
-      left = ++j < to ? target.dims[j].extent : 0;
+    while (left % devices != 0) {
+      if (left != 1 || ++j >= to) return false;
+      left = target.dims[j].extent;
     }
-    if (j >= to) return false;
     target.dims[j].axes = axis_append(target.dims[j].axes, axis);
     left /= devices;
   }

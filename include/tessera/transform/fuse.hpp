@@ -119,6 +119,49 @@ constexpr int level_needed(const graph::graph& g, const fusion& f, int id, int n
   return level;
 }
 
+/// Whether unit `from` waits for unit `number`, directly or through others; `seen` are those known not to.
+constexpr bool waits_for(const graph::graph& g, const fusion& f, int from, int number, graph::list<int>& seen) {
+  if (from == number) return true;
+  if (f.at(from).level <= f.at(number).level || std::find(seen.begin(), seen.end(), from) != seen.end()) return false;
+  seen.push_back(from);
+  bool found = false;
+  for (int i = f.at(from).first; i >= 0 && !found; i = f.next[static_cast<std::size_t>(i)])
+    graph::for_each_read(g, i, [&](int operand) {
+      const int awaited = f.unit_number(awaited_node(g, operand));
+      found = found || (awaited >= 0 && awaited != from && waits_for(g, f, awaited, number, seen));
+    });
+  return found;
+}
+
+/// Whether nothing that node `id` reads from elsewhere waits for unit `number`, though their levels would allow it. It
+/// is looked at for large values only, which two units would have to exchange through memory.
+constexpr bool may_rise(const graph::graph& g, const fusion& f, int id, int number) {
+  if (g.type(id).bytes() < large_value) return false;
+  graph::list<int> seen;
+  bool ring = false;
+  graph::for_each_read(g, id, [&](int operand) {
+    const int awaited = f.unit_number(awaited_node(g, operand));
+    ring = ring || (awaited >= 0 && awaited != number && waits_for(g, f, awaited, number, seen));
+  });
+  return !ring;
+}
+
+/// Raises unit `number` to a level, and what waits for it above it.
+constexpr void raise(const graph::graph& g, fusion& f, int number, int level) {
+  f.units[static_cast<std::size_t>(number)].level = level;
+  for (bool again = true; again;) {
+    again = false;
+    for (int i = 0; i < g.size(); ++i) {
+      const int here = f.unit_number(i);
+      if (here < 0) continue;
+      const int needed = level_needed(g, f, i, here);
+      if (needed <= f.at(here).level) continue;
+      f.units[static_cast<std::size_t>(here)].level = needed;
+      again = true;
+    }
+  }
+}
+
 /// Whether node `id` can run within a unit without a ring of units that wait for each other: what it reads has lower
 /// levels than the unit, or the unit's level may still rise. A read of the unit's own result through a view needs
 /// memory.
@@ -129,7 +172,7 @@ constexpr bool can_join(const graph::graph& g, const fusion& f, int id, int numb
     const int operand = n.operands[k];
     if (f.unit_number(operand) != number && f.unit_number(awaited_node(g, operand)) == number) return false;
   }
-  return !f.at(number).awaited || level_needed(g, f, id, number) <= f.at(number).level;
+  return !f.at(number).awaited || level_needed(g, f, id, number) <= f.at(number).level || may_rise(g, f, id, number);
 }
 
 /// The unit for elementwise node `id`: one that computes or reads an operand, the latest first, or else the newest
@@ -164,7 +207,10 @@ constexpr void join(const graph::graph& g, fusion& f, int id, int number, graph:
   const int level = level_needed(g, f, id, number);
   f.add(number, id);
   unit& u = f.units[static_cast<std::size_t>(number)];
-  u.level = level > u.level ? level : u.level;
+  if (level > u.level) {
+    if (u.awaited) raise(g, f, number, level);
+    else u.level = level;
+  }
   u.lanes = u.nodes == 1 ? lanes_of(g, id) : join_lanes(u.lanes, lanes_of(g, id));
   graph::for_each_read(g, id, [&](int operand) {
     const int awaited = awaited_node(g, operand);
@@ -198,6 +244,74 @@ constexpr fusion fuse(const graph::graph& g) {
 /// Where the piece of an update is made: in memory of its own, or in the array it is put into, after what the array holds
 /// besides or at any time.
 enum class piece_place : std::uint8_t { elsewhere, after_base, unordered };
+
+/// An order in which elementwise units that make more large values than they use up stand right before the first unit
+/// that reads them. `users[first[u]], ...` are the units that wait for unit u.
+constexpr graph::list<int> late_makers(const graph::graph& g, const fusion& f, const graph::list<int>& order,
+                                       const graph::list<int>& first, const graph::list<int>& users) {
+  const auto count = static_cast<int>(order.size());
+  graph::list<int> place(order.size(), 0);
+  for (int i = 0; i < count; ++i) place[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = i;
+  const auto for_each_user = [&](int u, auto visit) {
+    for (int e = first[static_cast<std::size_t>(u)]; e < first[static_cast<std::size_t>(u) + 1]; ++e)
+      visit(users[static_cast<std::size_t>(e)]);
+  };
+  // What would be kept longer if unit u ran at `when`: arrays that nobody else reads by then or later.
+  const auto kept_longer = [&](int u, int when) {
+    std::int64_t bytes = 0;
+    graph::list<int> seen;
+    for (int i = f.at(u).first; i >= 0; i = f.next[static_cast<std::size_t>(i)])
+      graph::for_each_read(g, i, [&](int operand) {
+        const int made = awaited_node(g, operand);
+        const int maker = f.unit_number(made);
+        if (maker < 0 || maker == u || std::find(seen.begin(), seen.end(), made) != seen.end()) return;
+        seen.push_back(made);
+        bool read_later = false;
+        for_each_user(maker, [&](int user) {
+          read_later = read_later || (user != u && place[static_cast<std::size_t>(user)] >= when);
+        });
+        if (!read_later) bytes += g.type(made).bytes();
+      });
+    return bytes;
+  };
+  graph::list<char> stored(g.nodes.size(), 0);
+  for (int i = 0; i < g.size(); ++i)
+    graph::for_each_read(g, i, [&](int operand) {
+      const int made = awaited_node(g, operand);
+      if (f.unit_number(made) != f.unit_number(i)) stored[static_cast<std::size_t>(made)] = 1;
+    });
+  const auto made_by = [&](int u) {
+    std::int64_t bytes = 0;
+    for (int i = f.at(u).first; i >= 0; i = f.next[static_cast<std::size_t>(i)])
+      if (stored[static_cast<std::size_t>(i)] && g.type(i).bytes() >= large_value) bytes += g.type(i).bytes();
+    return bytes;
+  };
+  graph::list<graph::list<int>> before(order.size());  // by unit: those that run right before it, the last one first
+  graph::list<char> moved(order.size(), 0);
+  for (int i = count - 1; i >= 0; --i) {
+    const int u = order[static_cast<std::size_t>(i)];
+    if (!is(g.at(f.at(u).first).code, graph::op_kind::elementwise)) continue;
+    int soonest = count, reader = -1;
+    for_each_user(u, [&](int user) {
+      if (place[static_cast<std::size_t>(user)] >= soonest) return;
+      soonest = place[static_cast<std::size_t>(user)];
+      reader = user;
+    });
+    if (reader < 0 || soonest <= i + 1 || made_by(u) <= kept_longer(u, soonest)) continue;
+    before[static_cast<std::size_t>(reader)].push_back(u);
+    moved[static_cast<std::size_t>(u)] = 1;
+    place[static_cast<std::size_t>(u)] = soonest;
+  }
+  graph::list<int> result;
+  const auto append = [&](auto&& self, int u) -> void {
+    const graph::list<int>& early = before[static_cast<std::size_t>(u)];
+    for (std::size_t i = early.size(); i-- > 0;) self(self, early[i]);
+    result.push_back(u);
+  };
+  for (int u : order)
+    if (!moved[static_cast<std::size_t>(u)]) append(append, u);
+  return result;
+}
 
 /// The units in an order in which each comes after those it waits for; where there is a choice, as the trace has them.
 /// The piece of an update that is made in place waits for the base.
@@ -244,7 +358,7 @@ constexpr graph::list<int> schedule(const graph::graph& g, const fusion& f, cons
     }
   }
   if (order.size() != count) throw std::logic_error("schedule: units wait for each other in a ring");
-  return order;
+  return late_makers(g, f, order, first, users);
 }
 
 }  // namespace tessera::transform

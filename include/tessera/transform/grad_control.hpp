@@ -5,24 +5,12 @@
 
 #include <tessera/graph/control.hpp>
 #include <tessera/transform/bodies.hpp>
+#include <tessera/transform/cheap.hpp>
 #include <tessera/transform/grad.hpp>
 
 #include <stdexcept>
 
 namespace tessera::transform {
-
-/// Whether computing the node once more costs less than keeping it: no product, no reduction, no loop.
-constexpr bool is_cheap(op code) {
-  switch (about(code).kind) {
-    case graph::op_kind::source:
-    case graph::op_kind::elementwise:
-    case graph::op_kind::view:
-    case graph::op_kind::list:
-    case graph::op_kind::check: return code != op::parameter;
-    case graph::op_kind::movement: return code != op::reshard;
-    default: return false;
-  }
-}
 
 /// What could not be differentiated in a body is a fault of the trace.
 constexpr void pass_fault_on(const graph::graph& joint, graph::graph& g) { g.outermost().report(joint.fault); }
@@ -83,8 +71,14 @@ struct partial_evaluation {
         known[at] = known[at] && known[operand];
         all_easy &= easy[operand] != 0;
       }
-      easy[at] = available[at] || (is_cheap(joint.at(i).code) ? all_easy : may_keep(i));
+      easy[at] = available[at] || (made_again(i) ? all_easy : may_keep(i));
     }
+  }
+
+  /// Whether a node may be computed once more where what it reads is at hand; products only if no policy asks for them.
+  constexpr bool made_again(int id) const {
+    if (is_cheap(joint.at(id).code)) return true;
+    return is_light(joint, id) && (allowed.empty() || !may_keep(id));
   }
 
   constexpr bool may_keep(int id) const {
@@ -94,7 +88,8 @@ struct partial_evaluation {
     return false;
   }
 
-  /// Known values for `outputs`: those that may be kept and are not cheap to compute from others that are.
+  /// Known values for `outputs`: those that may be kept, are not cheap to compute from others that are, nor from what the
+  /// backward part computes again anyway.
   constexpr graph::list<int> saved_for(const graph::list<int>& outputs) const {
     graph::list<int> saved;
     graph::list<char> seen = available;
@@ -109,14 +104,31 @@ struct partial_evaluation {
       const int node = stack.back();
       stack.pop_back();
       const auto at = static_cast<std::size_t>(node);
-      const bool made_again = is_cheap(joint.at(node).code) && easy[at];
       const op code = joint.at(node).code;
       const bool storable = !is(code, graph::op_kind::list) && code != op::control && code != op::name;
-      if (known[at] && !made_again && storable && may_keep(node)) saved.push_back(node);
+      if (known[at] && !(made_again(node) && easy[at]) && storable && may_keep(node)) saved.push_back(node);
       else
         for (int k = 0; k < joint.at(node).operand_count(); ++k) push(joint.at(node).operands[k]);
     }
-    return saved;
+    return without_remade(saved, seen);
+  }
+
+  /// The saved values without those that are cheap to compute from the others and from what is computed again, all of
+  /// which is among `seen`.
+  constexpr graph::list<int> without_remade(const graph::list<int>& saved, const graph::list<char>& seen) const {
+    graph::list<char> present = available;
+    graph::list<int> needed;
+    for (int i = 0; i < joint.size(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (!known[at] || present[at]) continue;
+      bool all_present = is_cheap(joint.at(i).code);
+      for (int k = 0; all_present && k < joint.at(i).operand_count(); ++k)
+        all_present = present[static_cast<std::size_t>(joint.at(i).operands[k])] != 0;
+      const bool is_saved = std::find(saved.begin(), saved.end(), i) != saved.end();
+      if (is_saved && !all_present) needed.push_back(i);
+      present[at] = is_saved || all_present || (seen[at] && !is_cheap(joint.at(i).code));
+    }
+    return needed;
   }
 };
 

@@ -8,13 +8,21 @@
 
 namespace tessera::transform {
 
+/// A control step and the steps of its bodies.
+struct loop_span {
+  int first = 0;
+  int last = 0;
+  int number = -1;
+  std::int64_t trips = 1;
+  bool backwards = false;
+};
+
 /// When each buffer is first written and last read, in steps. What is there before a loop and used in it lives to the
 /// loop's end, since the next trip needs it too. Windows live with the buffer they are part of.
 struct lifetimes {
   graph::list<int> born{};
   graph::list<int> dies{};
-  graph::list<int> loop_first{};  ///< control steps, and
-  graph::list<int> loop_last{};   ///< the last steps of their bodies
+  graph::list<loop_span> loops{};  ///< outer ones before inner ones
 
   constexpr explicit lifetimes(const graph::program& p) : born(p.buffers.size(), -1), dies(p.buffers.size(), -1) {
     const auto for_each_use = [&](int i, auto use) {
@@ -30,13 +38,13 @@ struct lifetimes {
         dies[b] = i;
       });
       if (!graph::is_control(s.kind)) continue;
-      loop_first.push_back(i);
-      loop_last.push_back(i + static_cast<int>(graph::steps_inside(s)));
+      loops.push_back({i, i + static_cast<int>(graph::steps_inside(s)), static_cast<int>(s.sizes[graph::loop_number]),
+                       s.sizes[graph::trips], s.sizes[graph::backwards] != 0});
     }
-    for (std::size_t l = 0; l < loop_first.size(); ++l)
-      for (int i = loop_first[l]; i <= loop_last[l]; ++i)
+    for (const loop_span& loop : loops)
+      for (int i = loop.first; i <= loop.last; ++i)
         for_each_use(i, [&](std::size_t b) {
-          if (born[b] <= loop_first[l]) dies[b] = std::max(dies[b], loop_last[l]);
+          if (born[b] <= loop.first) dies[b] = std::max(dies[b], loop.last);
         });
     for (std::size_t b = 0; b < p.buffers.size(); ++b) {
       const auto whole = static_cast<std::size_t>(p.whole_buffer(static_cast<int>(b)));
@@ -45,12 +53,28 @@ struct lifetimes {
     }
   }
 
-  /// The last step of all loops that step `i` belongs to, or `i`.
-  constexpr int end_of_loops(int i) const {
-    int end = i;
-    for (std::size_t l = 0; l < loop_first.size(); ++l)
-      if (loop_first[l] <= i && i <= loop_last[l]) end = std::max(end, loop_last[l]);
-    return end;
+  /// The outermost loop that step `i` belongs to, or null.
+  constexpr const loop_span* outermost(int i) const {
+    for (const loop_span& loop : loops)
+      if (loop.first <= i && i <= loop.last) return &loop;
+    return nullptr;
+  }
+
+  /// The first and the last step of all loops that step `i` belongs to, or `i`.
+  constexpr int start_of_loops(int i) const { return outermost(i) ? outermost(i)->first : i; }
+  constexpr int end_of_loops(int i) const { return outermost(i) ? outermost(i)->last : i; }
+
+  /// The last step of all loops within `outer` that step `i` belongs to, or `i`.
+  constexpr int end_of_loops_within(const loop_span& outer, int i) const {
+    for (const loop_span& loop : loops)
+      if (outer.first < loop.first && loop.first <= i && i <= loop.last) return loop.last;
+    return i;
+  }
+
+  constexpr const loop_span* loop_with_number(int number) const {
+    for (const loop_span& loop : loops)
+      if (loop.number == number) return &loop;
+    return nullptr;
   }
 };
 

@@ -12,6 +12,7 @@
 #include <tessera/transform/materialise.hpp>
 #include <tessera/transform/memory.hpp>
 #include <tessera/transform/partition.hpp>
+#include <tessera/transform/placement.hpp>
 #include <tessera/transform/propagate.hpp>
 #include <tessera/transform/recompute.hpp>
 #include <tessera/transform/revive.hpp>
@@ -36,6 +37,7 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& pa
   sum_while_multiplying(out);
   place_results(local, out, pass.buffer_of);
   start_in_results(out);
+  if (out.loops > 0) reuse_slices(out);
   out.temporary_bytes = place_temporaries(out);
   count_copied_bases(out);
   return out;

@@ -40,9 +40,11 @@ struct recomputation {
     result.mesh = g.mesh;
     result.bodies = g.bodies;
     for (int i = 0; i < g.size(); ++i) {
-      if (is_elementwise(i)) continue;
-      stored[static_cast<std::size_t>(i)] = 1;
-      graph::for_each_read(g, i, [&](int read) { stored[static_cast<std::size_t>(awaited_node(g, read))] = 1; });
+      if (!is_elementwise(i)) stored[static_cast<std::size_t>(i)] = 1;
+      graph::for_each_read(g, i, [&](int read) {
+        const int made = awaited_node(g, read);
+        if (!is_elementwise(i) || !same_domain(made, i)) stored[static_cast<std::size_t>(made)] = 1;
+      });
     }
     for (const graph::output& o : g.outputs) stored[static_cast<std::size_t>(stored_node(g, o.node))] = 1;
   }
@@ -59,8 +61,14 @@ struct recomputation {
            !stored[static_cast<std::size_t>(v)] && same_domain(v, reader);
   }
 
-  /// Appends to `leaves` the arrays that `v` is computed from within its unit; returns the nodes in between, or more than
-  /// fit.
+  /// Whether `operand` of `v` is computed once more with it: it is of the same unit, or not in memory otherwise.
+  constexpr bool goes_along(int operand, int v) const {
+    return f.unit_number(operand) == f.unit_number(v) ||
+           (f.unit_number(operand) >= 0 && is_elementwise(operand) && !stored[static_cast<std::size_t>(operand)] &&
+            same_domain(operand, v));
+  }
+
+  /// Appends to `leaves` the arrays that `v` is computed from; returns the nodes in between, or more than fit.
   constexpr int collect(int v, int depth_left, graph::list<int>& leaves, graph::list<char>& seen) const {
     if (seen[static_cast<std::size_t>(v)]) return 0;
     seen[static_cast<std::size_t>(v)] = 1;
@@ -68,13 +76,14 @@ struct recomputation {
     for (int k = 0; k < g.at(v).operand_count() && count <= depth_left; ++k) {
       const int operand = g.at(v).operands[k];
       if (g.at(awaited_node(g, operand)).code == op::constant) continue;
-      if (f.unit_number(operand) == f.unit_number(v)) count += collect(operand, depth_left - count, leaves, seen);
+      if (goes_along(operand, v)) count += collect(operand, depth_left - count, leaves, seen);
       else if (std::find(leaves.begin(), leaves.end(), operand) == leaves.end()) leaves.push_back(operand);
     }
     return count;
   }
 
-  /// The values that `unit` computes once more: those that cross into it and are made from arrays it reads anyway.
+  /// The values that `unit` computes once more: those that cross into it and are made from arrays it reads anyway, or all
+  /// of them if that pays.
   constexpr graph::list<int> recomputed_in(int unit) const {
     graph::list<int> crossing;
     graph::list<int> sources;
@@ -85,19 +94,44 @@ struct recomputation {
         graph::list<int>& list = crosses(read, unit, i) ? crossing : sources;
         if (std::find(list.begin(), list.end(), read) == list.end()) list.push_back(read);
       }
+    if (crossing.empty()) return crossing;
+    const int room = std::min(longest_chain, max_fused_nodes - f.at(unit).nodes);
+    if (pays(crossing, sources, room)) return crossing;
     graph::list<int> chosen;
-    int room = max_fused_nodes - f.at(unit).nodes;
+    graph::list<char> cloned(g.nodes.size(), 0);
+    int used = 0;
     for (int v : crossing) {
       graph::list<int> leaves;
-      graph::list<char> seen(g.nodes.size(), 0);
-      const int count = collect(v, longest_chain, leaves, seen);
-      bool at_hand = count <= longest_chain && count <= room;
+      graph::list<char> seen = cloned;
+      const int count = collect(v, room - used, leaves, seen);
+      bool at_hand = used + count <= room;
       for (int leaf : leaves) at_hand &= std::find(sources.begin(), sources.end(), leaf) != sources.end();
       if (!at_hand) continue;
-      room -= count;
+      used += count;
+      cloned = std::move(seen);
       chosen.push_back(v);
     }
     return chosen;
+  }
+
+  /// Whether all crossing values together can be computed again from fewer bytes than they have, besides the arrays that
+  /// are read anyway; such an array has to be in memory.
+  constexpr bool pays(const graph::list<int>& crossing, const graph::list<int>& sources, int room) const {
+    graph::list<int> leaves;
+    graph::list<char> seen(g.nodes.size(), 0);
+    int count = 0;
+    std::int64_t saved = 0;
+    for (int v : crossing) {
+      count += collect(v, room - count, leaves, seen);
+      if (count > room) return false;
+      saved += g.type(v).bytes();
+    }
+    for (int leaf : leaves) {
+      if (std::find(sources.begin(), sources.end(), leaf) != sources.end()) continue;
+      if (is_elementwise(leaf) && !stored[static_cast<std::size_t>(leaf)]) return false;
+      saved -= g.type(leaf).bytes();
+    }
+    return saved > 0;
   }
 
   constexpr int add(const graph::node& n, int unit) {
@@ -112,8 +146,7 @@ struct recomputation {
     graph::node n = g.at(v);
     for (int k = 0; k < n.operand_count(); ++k) {
       const int operand = n.operands[k];
-      n.operands[k] =
-          f.unit_number(operand) == f.unit_number(v) ? clone(operand, unit) : place[static_cast<std::size_t>(operand)];
+      n.operands[k] = goes_along(operand, v) ? clone(operand, unit) : place[static_cast<std::size_t>(operand)];
     }
     stamp[at] = unit;
     return clone_of[at] = add(n, unit);

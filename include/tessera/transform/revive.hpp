@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise values whose next use is far away are computed again there, from arrays that live on anyway, instead of
+// Values that are cheap to make and whose next use is far away are computed again there, from arrays that live on anyway, instead of
 // being kept: graph in, graph out.
 #pragma once
 
+#include <tessera/transform/cheap.hpp>
 #include <tessera/transform/fuse.hpp>
 #include <tessera/transform/simplify.hpp>
 
@@ -21,6 +22,8 @@ struct revival {
 
   /// Nodes that it may take to compute a value again.
   static constexpr int longest_chain = 24;
+  /// An array counts as little that is so many times smaller than the value.
+  static constexpr std::int64_t little = 64;
 
   constexpr explicit revival(const graph::graph& graph_in)
       : g(graph_in),
@@ -37,35 +40,57 @@ struct revival {
 
   constexpr bool is_elementwise(int id) const { return is(g.at(id).code, graph::op_kind::elementwise); }
 
-  /// Nodes that make `id` from arrays that are read at `user` or later anyway, or more than a chain may have.
-  constexpr int chain(int id, int user, int room) const {
-    if (room < 0) return longest_chain + 1;
-    const graph::node& n = g.at(id);
-    if (n.code == op::constant || n.code == op::parameter) return 0;
-    if (is_way_of_reading(n.code) || is(n.code, graph::op_kind::view)) return chain(n.operands[0], user, room);
-    if (!is_elementwise(id)) return last_use[static_cast<std::size_t>(id)] >= user ? 0 : longest_chain + 1;
-    int count = 1;
-    for (int k = 0; k < n.operand_count() && count <= longest_chain; ++k)
-      count += chain(n.operands[k], user, room - count);
-    return count;
+  /// Whether a value may be made once more.
+  constexpr bool repeats(int id) const { return is_elementwise(id) || is_light(g, id); }
+
+  /// Whether an array is there at `user` anyway, or takes little memory beside one of `bytes`.
+  constexpr bool at_hand(int id, int user, std::int64_t bytes) const {
+    return last_use[static_cast<std::size_t>(id)] >= user || little * g.type(id).bytes() <= bytes;
   }
 
-  constexpr int copy(int id) {
+  /// Nodes that make `id`, for a value of `bytes`, from arrays that are at hand at `user`, or more than a chain may have.
+  constexpr int chain(int id, int user, int room, std::int64_t bytes) const {
+    if (room < 0) return longest_chain + 1;
     const graph::node& n = g.at(id);
-    const bool again = is_elementwise(id) || is_way_of_reading(n.code) || is(n.code, graph::op_kind::view);
-    if (!again) return place[static_cast<std::size_t>(id)];
+    if (is(n.code, graph::op_kind::source)) return 0;
+    if (is_way_of_reading(n.code) || is(n.code, graph::op_kind::view)) return chain(n.operands[0], user, room, bytes);
+    if (!repeats(id)) return at_hand(id, user, bytes) ? 0 : longest_chain + 1;
+    int count = 1;
+    for (int k = 0; k < n.operand_count() && count <= longest_chain; ++k)
+      count += chain(n.operands[k], user, room - count, bytes);
+    return count > longest_chain && last_use[static_cast<std::size_t>(id)] >= user ? 0 : count;
+  }
+
+  /// Whether the latest copy of `id` was used long before `user`.
+  constexpr bool is_old(int id, int user) const {
+    const int used = used_at[static_cast<std::size_t>(id)];
+    return used < 0 || user - used > far_apart;
+  }
+
+  /// `id` for `user`, made again from old values where its latest copy is old. Later users find it too.
+  constexpr int copy(int id, int user) {
+    const graph::node& n = g.at(id);
+    const auto at = static_cast<std::size_t>(id);
+    const bool again = repeats(id) || is_way_of_reading(n.code) || is(n.code, graph::op_kind::view);
+    if (!again) return place[at];
+    if (!is_old(id, user) || chain(id, user, longest_chain, g.type(id).bytes()) == 0) {
+      used_at[at] = user;
+      return place[at];
+    }
     graph::node copied = n;
-    for (int k = 0; k < n.operand_count(); ++k) copied.operands[k] = copy(n.operands[k]);
-    return result.add(copied);
+    for (int k = 0; k < n.operand_count(); ++k) copied.operands[k] = copy(n.operands[k], user);
+    used_at[at] = user;
+    return place[at] = result.add(copied);
   }
 
   /// Where node `user` finds its operand `id`, which is not itself elementwise.
   constexpr int find(int id, int user) {
     const int made = awaited_node(g, id);
     const auto at = static_cast<std::size_t>(made);
-    const bool gone = is_elementwise(made) && used_at[at] >= 0 && user - used_at[at] > far_apart &&
-                      g.type(made).bytes() >= large_value && chain(made, user, longest_chain) <= longest_chain;
-    if (gone) place[at] = copy(made);
+    const std::int64_t bytes = g.type(made).bytes();
+    const bool gone = repeats(made) && used_at[at] >= 0 && is_old(made, user) && bytes >= large_value &&
+                      chain(made, user, longest_chain, bytes) <= longest_chain;
+    if (gone) copy(made, user);
     used_at[at] = user;
     if (made == id) return place[at];
     // The ways of reading between the value and its user are written again where the value was.
