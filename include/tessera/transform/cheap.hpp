@@ -7,6 +7,8 @@
 
 namespace tessera::transform {
 
+using graph::op;
+
 /// Whether computing the node once more costs less than keeping it: no product, no reduction, no loop.
 constexpr bool is_cheap(op code) {
   switch (about(code).kind) {
