@@ -8,6 +8,7 @@
 #include <tessera/transform/cheap.hpp>
 #include <tessera/transform/grad.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace tessera::transform {
