@@ -15,5 +15,6 @@
 #include <tessera/optim/losses.hpp>
 #include <tessera/optim/optimizers.hpp>
 #include <tessera/runtime/jit.hpp>
+#include <tessera/transform/accumulate.hpp>
 #include <tessera/transform/value_and_grad.hpp>
 #include <tessera/types.hpp>

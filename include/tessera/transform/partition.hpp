@@ -8,6 +8,7 @@
 #include <tessera/graph/graph.hpp>
 #include <tessera/graph/permutation.hpp>
 #include <tessera/graph/value.hpp>
+#include <tessera/transform/deferred_sums.hpp>
 #include <tessera/transform/forms.hpp>
 #include <tessera/transform/simplify.hpp>
 
@@ -18,6 +19,7 @@ struct partitioner : form_moves {
   const graph::graph& global;
   graph::list<form> forms{};
   graph::list<int> first_form{};
+  graph::list<graph::list<axis_set>> deferred{};  ///< by control node: axes over which its carries are left pending
 
   constexpr explicit partitioner(const graph::graph& g) : global(g) {
     result.mesh = g.mesh;
@@ -203,19 +205,62 @@ struct partitioner : form_moves {
   }
 
   /// A control node with partitioned bodies. Arguments and results are cut as their types say, so that every trip finds
-  /// what the one before left.
+  /// what the one before left; but sums over devices that a scan collects are added up once, behind it.
   constexpr form control(int id) {
     graph::node n = global.at(id);
     graph::control c = graph::control_of(n);
+    graph::list<graph::graph> bodies;
+    for (int b = 0; b < c.bodies(); ++b) bodies.push_back(global.bodies[static_cast<std::size_t>(c.body + b)]);
+    const graph::list<int> given = graph::arguments_of(global, id);
+    graph::list<axis_set> pending(given.size(), 0);
+    if (c.kind == graph::control_kind::scan) defer_sums(c, given, bodies[0], pending);
     graph::list<int> arguments;
-    for (int argument : graph::arguments_of(global, id)) arguments.push_back(delivered(argument));
-    const int first = static_cast<int>(result.bodies.size());
-    for (int b = 0; b < c.bodies(); ++b)
-      result.bodies.push_back(partition_body(global.bodies[static_cast<std::size_t>(c.body + b)]));
-    c.body = first;
-    return {n.type, graph::add_control(result, c, arguments)};
+    for (std::size_t i = 0; i < given.size(); ++i)
+      arguments.push_back(pending[i] != 0 ? zeros_pending(global.type(given[i]), pending[i]) : delivered(given[i]));
+    c.body = static_cast<int>(result.bodies.size());
+    for (const graph::graph& body : bodies) result.bodies.push_back(partition_body(body));
+    const int made = graph::add_control(result, c, arguments);
+    deferred.resize(global.nodes.size());
+    deferred[static_cast<std::size_t>(id)] = pending;
+    return {n.type, made};
   }
   static constexpr graph::graph partition_body(const graph::graph& body);
+
+  /// The axes over which each node of a body is a sum over devices before it is reduced.
+  static constexpr graph::list<axis_set> pending_forms(const graph::graph& body);
+
+  /// Leaves sums that a scan collects, starting from zero, pending in its body; `pending` gets their axes by argument.
+  constexpr void defer_sums(const graph::control& c, const graph::list<int>& given, graph::graph& body,
+                            graph::list<axis_set>& pending) const {
+    graph::list<axis_set> forms_in_body;
+    for (int j = 0; j < c.carries; ++j) {
+      if (summand(body, j) < 0 || !is_zeros(given[static_cast<std::size_t>(j)])) continue;
+      if (forms_in_body.empty()) forms_in_body = pending_forms(body);
+      pending[static_cast<std::size_t>(j)] = leave_pending(body, j, forms_in_body);
+    }
+  }
+
+  /// Zeros that are a sum over devices.
+  constexpr int zeros_pending(aval type, axis_set axes) {
+    type.unreduced = axes;
+    aval local = block(type);
+    local.varying = static_cast<axis_set>(delivered_block(type).varying | axes);
+    return emit(op::broadcast, local, {graph::full(&result, scalar_aval(type.type), 0).id}, {0});
+  }
+
+  /// The result of a control node, with what is still pending of it.
+  constexpr form control_result(const graph::node& n) {
+    const auto at = static_cast<std::size_t>(n.operands[0]);
+    aval type = n.type;
+    if (at < deferred.size() && n.attribute[0] < deferred[at].size()) {
+      type.unreduced = static_cast<axis_set>(type.unreduced | deferred[at][n.attribute[0]]);
+      if (type.unreduced != 0 && n.type.unreduced == 0) type.pending = combine::sum;
+    }
+    graph::node typed = n;
+    typed.type = type;
+    return copy_node(typed, {forms[static_cast<std::size_t>(first_form[at])].local}, type);
+  }
+
   /// Chosen dimensions are cut as the indices, the others as the array. A device reads what it has of a cut indexed
   /// dimension, zeros for the rest: the sum over the devices is pending. Axes cannot do both; then the array is gathered.
   constexpr form gather(const graph::node& n) {
@@ -315,12 +360,7 @@ struct partitioner : form_moves {
     switch (about(n.code).kind) {
       case graph::op_kind::list: remember(id, {n.type}); return;
       case graph::op_kind::control: remember(id, control(id)); return;
-      case graph::op_kind::result:
-        remember(
-            id,
-            copy_node(n, {forms[static_cast<std::size_t>(first_form[static_cast<std::size_t>(n.operands[0])])].local},
-                      n.type));
-        return;
+      case graph::op_kind::result: remember(id, control_result(n)); return;
       case graph::op_kind::source:
         if (n.code == op::parameter) result.parameters.push_back(result.size());
         remember(id, n.code == op::iota ? positions(n) : copy_node(n, {}, n.type));
@@ -376,21 +416,40 @@ constexpr graph::graph drop_single_axes(graph::graph g) {
   return g;
 }
 
-/// The program of one device. Collectives appear only where a form is asked for that does not exist yet, so a value is
-/// moved at most once into each form.
-constexpr graph::graph partition(const graph::graph& whole) {
-  const graph::graph g = drop_single_axes(whole);
-  partitioner pass(g);
+/// Partitions all nodes of a graph.
+constexpr void partition_nodes(partitioner& pass) {
+  const graph::graph& g = pass.global;
   const graph::list<char> as_typed = needed_as_typed(g);
   for (int i = 0; i < g.size(); ++i) {
     pass.partition_node(i);
     const form made = pass.forms[static_cast<std::size_t>(pass.first_form[static_cast<std::size_t>(i)])];
     if (as_typed[static_cast<std::size_t>(i)] && made.type.unreduced != g.type(i).unreduced) pass.request(i);
   }
+}
+
+/// The program of one device. Collectives appear only where a form is asked for that does not exist yet, so a value is
+/// moved at most once into each form.
+constexpr graph::graph partition(const graph::graph& whole) {
+  const graph::graph g = drop_single_axes(whole);
+  partitioner pass(g);
+  partition_nodes(pass);
   for (const graph::output& out : g.outputs) pass.result.outputs.push_back({pass.delivered(out.node), out.alias});
   return simplify(pass.result);
 }
 
 constexpr graph::graph partitioner::partition_body(const graph::graph& body) { return partition(body); }
+
+constexpr graph::list<axis_set> partitioner::pending_forms(const graph::graph& body) {
+  partitioner pass(body);
+  partition_nodes(pass);
+  graph::list<axis_set> pending(body.nodes.size(), 0);
+  for (std::size_t i = 0; i < pending.size(); ++i)
+    for (int f = pass.first_form[i]; f >= 0; f = pass.forms[static_cast<std::size_t>(f)].next) {
+      const aval& type = pass.forms[static_cast<std::size_t>(f)].type;
+      if (type.pending == combine::sum && body.type(static_cast<int>(i)).unreduced == 0)
+        pending[i] = static_cast<axis_set>(pending[i] | type.unreduced);
+    }
+  return pending;
+}
 
 }  // namespace tessera::transform
