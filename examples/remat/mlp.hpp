@@ -4,6 +4,7 @@
 
 #include <tessera/tessera.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -74,9 +75,36 @@ inline constexpr auto call_checkpointed = [](auto& layer, auto x) { return ts::c
 template <auto Call>
 inline constexpr auto stack_loss = [](auto& layers, auto x) { return mean_square(layers.apply(Call, x)); };
 
+/// The same layers as objects: two linear layers each, with biases.
+template <std::int64_t D, std::int64_t H>
+struct linear_block {
+  ts::nn::linear<D, H> up;
+  ts::nn::linear<H, D> down;
+  TESSERA_MODULE(linear_block, up, down)
+
+  constexpr auto operator()(auto x) const { return x + down(ts::gelu(up(x))); }
+};
+template <std::size_t L, std::int64_t D, std::int64_t H>
+struct deep_mlp {
+  std::array<linear_block<D, H>, L> blocks;
+  TESSERA_MODULE(deep_mlp, blocks)
+};
+template <auto Call>
+inline constexpr auto object_loss = [](auto& model, auto x) {
+  for (auto& block : model.blocks) x = Call(block, x);
+  return mean_square(x);
+};
+
+constexpr auto arrays_of(const auto& block) {
+  return std::tuple(ts::reshard<P<>>(block.up.kernel), ts::reshard<P<>>(block.up.bias),
+                    ts::reshard<P<>>(block.down.kernel), ts::reshard<P<>>(block.down.bias));
+}
+
 /// Gradients as arrays, in the order of the variables.
 constexpr auto as_arrays(const auto& grads) {
-  if constexpr (requires { grads.w1; }) return std::tuple(ts::reshard<P<>>(grads.w1), ts::reshard<P<>>(grads.w2));
+  if constexpr (requires { grads.blocks; })
+    return std::apply([](const auto&... each) { return std::tuple_cat(arrays_of(each)...); }, grads.blocks);
+  else if constexpr (requires { grads.w1; }) return std::tuple(ts::reshard<P<>>(grads.w1), ts::reshard<P<>>(grads.w2));
   else return std::apply([](const auto&... each) { return std::tuple(ts::reshard<P<>>(each)...); }, grads.stacked);
 }
 

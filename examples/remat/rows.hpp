@@ -40,6 +40,8 @@ template <auto Loss>
 using unrolled_job = job<gradient<Loss>, written_out<16, 256, 1024>, mlp_x>;
 template <auto Call>
 using scan_job = job<gradient<stack_loss<Call>>, mlp_stack<16, 256, 1024>, mlp_x>;
+template <auto Call>
+using object_job = job<gradient<object_loss<Call>>, ts::nn::bound<deep_mlp<8, 256, 1024>, one_device>, mlp_x>;
 template <bool Checkpointed>
 using wide_job = job<wide_step<Checkpointed>, array<512, 8192>, array<8192, 512>, array<64, 512>, array<64, 512>>;
 template <auto Call>
@@ -59,6 +61,9 @@ void for_each_row(F f) {
   f(published{"mlp_scan.dots", 25.5, 22}, scan_job<call_checkpointed<ts::dots_saveable>>{});
   f(published{"mlp_scan.names", 25.5, 22}, scan_job<call_checkpointed<ts::save_only_these_names<"pre_act">>>{});
   f(published{"mlp_scan.nothing", 9.5, 6.25}, scan_job<call_checkpointed<ts::nothing_saveable>>{});
+  f(published{"mlp_object.none", 12.25, 11}, object_job<call_layer>{});
+  f(published{"mlp_object.dots", 2.25, 2.25}, object_job<call_checkpointed<ts::dots_saveable>>{});
+  f(published{"mlp_object.full", 2.25, 2.25}, object_job<call_checkpointed<ts::nothing_saveable>>{});
   f(published{"wide.plain", 6.125, 3}, wide_job<false>{});
   f(published{"wide.remat", 4.125, 3}, wide_job<true>{});
   f(published{"transformer.none", 318.92, 100}, transformer_job<call_layer>{});
