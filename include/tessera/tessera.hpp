@@ -10,8 +10,8 @@
 #include <tessera/nn/module.hpp>
 #include <tessera/nn/optimizer.hpp>
 #include <tessera/nn/rngs.hpp>
-#include <tessera/ops.hpp>
 #include <tessera/nn/stack.hpp>
+#include <tessera/ops.hpp>
 #include <tessera/optim/losses.hpp>
 #include <tessera/optim/optimizers.hpp>
 #include <tessera/runtime/jit.hpp>
