@@ -398,7 +398,3 @@ struct lowering {
 };
 
 }  // namespace tessera::transform
-
-// Bodies of control nodes are lowered like the graph around them: each of these needs the other.
-#include <tessera/transform/control.hpp>
-#include <tessera/transform/lower_movement.hpp>
