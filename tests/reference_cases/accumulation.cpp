@@ -47,9 +47,11 @@ inline constexpr auto train_step = [](auto& model, auto& optimizer, auto xs, aut
   return l;
 };
 
+/// The numbers of a fixture, in row-major order, as an array of another shape.
 template <class Mesh, class Spec, class Shape>
 auto put(const std::string& file) {
-  return ts::device_put<Shape, Spec, Mesh>(reference::load_npy<float>(file));
+  const auto host = reference::load_npy<float>(file);
+  return ts::device_put<Shape, Spec, Mesh>(std::vector<float>(host.begin(), host.end()));
 }
 
 template <class Mesh>
