@@ -170,9 +170,9 @@ TEST_CASE("Micro-batches weighted by their tokens give the gradient of the mean 
                                            put<one, P<>, ts::shape<32, 12>>("ex1_y.npy"),
                                            put<one, P<>, ts::shape<32, 12>>("ex1_mask.npy"));
   const auto grad = std::get<1>(whole).to_vector();
-  CHECK(reference::check("ex1_answer_loss_and_grad", reference::json{{"tokens", std::get<2>(whole).item()},
-                                                                     {"mean_loss", std::get<0>(whole).item()},
-                                                                     {"grad", grad}}));
+  const reference::json got{
+      {"tokens", std::get<2>(whole).item()}, {"mean_loss", std::get<0>(whole).item()}, {"grad", grad}};
+  CHECK(reference::check("ex1_answer_loss_and_grad", got));
   const auto xs = put<one, P<>, ts::shape<4, 8, 12, 8>>("ex1_x.npy");
   const auto ys = put<one, P<>, ts::shape<4, 8, 12>>("ex1_y.npy");
   const auto masks = put<one, P<>, ts::shape<4, 8, 12>>("ex1_mask.npy");

@@ -182,9 +182,9 @@ TEST_CASE("Checkpoints repeat the forward work once at most") {
 TEST_CASE("A block of the first section has the reference's gradients, with a checkpoint too") {
   const auto plain = run_relu_block<false>();
   const auto both = [&](std::size_t i) { return std::vector<double>{norm(plain[i]), sum(plain[i])}; };
-  CHECK(reference::check(
-      "relu_block_sum_and_grads",
-      reference::json{{"sum", sum(plain[0])}, {"w1", both(1)}, {"b1", both(2)}, {"w2", both(3)}, {"b2", both(4)}}));
+  const auto got =
+      reference::json{{"sum", sum(plain[0])}, {"w1", both(1)}, {"b1", both(2)}, {"w2", both(3)}, {"b2", both(4)}};
+  CHECK(reference::check("relu_block_sum_and_grads", got));
   CHECK(run_relu_block<true>() == plain);
 }
 
