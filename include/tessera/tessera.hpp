@@ -4,7 +4,9 @@
 
 #include <tessera/core/diagnose.hpp>
 #include <tessera/analysis/describe.hpp>
+#include <tessera/analysis/fits.hpp>
 #include <tessera/analysis/lowered.hpp>
+#include <tessera/analysis/saved_residuals.hpp>
 #include <tessera/analysis/visualize.hpp>
 #include <tessera/nn/linear.hpp>
 #include <tessera/nn/module.hpp>

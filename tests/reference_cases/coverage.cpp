@@ -65,6 +65,9 @@ const std::map<std::string, std::string> covered{
     {"deep_mlp_loss_and_grads", "reference_cases/remat.cpp"},
     {"gpipe_bubble_p4_m1", "plan/budget.cpp"},
     {"gpipe_bubble_p4_m4", "plan/budget.cpp"},
+    {"saved_residual_mib_scan16", "reference_cases/residuals.cpp"},
+    {"wide_block_saved_hidden_arrays", "reference_cases/residuals.cpp"},
+    {"transformer_saved_residual_mib", "reference_cases/residuals.cpp"},
 };
 
 /// Why a case has no test.

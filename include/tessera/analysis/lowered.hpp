@@ -5,6 +5,7 @@
 #include <tessera/analysis/print.hpp>
 #include <tessera/analysis/refused.hpp>
 #include <tessera/analysis/summary.hpp>
+#include <tessera/analysis/timeline.hpp>
 #include <tessera/graph/pack.hpp>
 #include <tessera/transform/plan.hpp>
 #include <tessera/transform/trace.hpp>
@@ -49,6 +50,10 @@ struct lowering {
   /// The program in print: arguments, one line a step, results.
   static constexpr std::string_view text() { return {printing::text.chars.data(), printing::text.size}; }
 
+  /// Bytes of the arena in use, step by step, and the largest buffers at the peak: as text, and as the text of an SVG file.
+  static std::string timeline() { return analysis::timeline_text(program()); }
+  static std::string timeline_svg() { return analysis::timeline_svg(program()); }
+
  private:
   static constexpr analysis::program_facts facts = analysis::facts_of(program(), mesh_type::value);
 
@@ -78,16 +83,18 @@ constexpr graph::trace_fault fault_of_trace() {
     return Traced::template takes_copies<fault.argument>() ? fault : graph::trace_fault{};
   else return fault;
 }
-template <class Traced>
-constexpr text_buffer trace_fault_details() {
-  constexpr graph::trace_fault fault = fault_of_trace<Traced>();
+constexpr text_buffer fault_text(const graph::trace_fault& fault, const mesh_value& mesh) {
   text_buffer out;
   if (fault.what == message::vmap_operation) out << graph::user_name(fault.code) << " to ";
   const bool shown = fault.what == message::module_unnamed || fault.what == message::scan_escape;
-  if (shown || !(fault.type == aval{})) write_aval(out, fault.type, Traced::mesh_type::value);
-  if (!(fault.beside == aval{})) out << " and ", write_aval(out, fault.beside, Traced::mesh_type::value);
+  if (shown || !(fault.type == aval{})) write_aval(out, fault.type, mesh);
+  if (!(fault.beside == aval{})) out << " and ", write_aval(out, fault.beside, mesh);
   if (fault.argument >= 0) out << (out.size > 0 ? ", " : "") << "argument " << fault.argument + 1 << " of the step";
   return out;
+}
+template <class Traced>
+constexpr text_buffer trace_fault_details() {
+  return fault_text(fault_of_trace<Traced>(), Traced::mesh_type::value);
 }
 
 /// What stands for a program that cannot be made.

@@ -4,6 +4,7 @@
 
 #include <tessera/core/mesh.hpp>
 
+#include <string>
 #include <string_view>
 
 namespace tessera::analysis {
@@ -39,6 +40,8 @@ struct refused_lowering {
   static constexpr unknown_figures memory_analysis() { return {}; }
   static constexpr unknown_figures cost_analysis() { return {}; }
   static constexpr std::string_view text() { return {}; }
+  static std::string timeline() { return {}; }
+  static std::string timeline_svg() { return {}; }
 };
 
 }  // namespace tessera::analysis

@@ -2,6 +2,7 @@
 // Which device holds which part of an array: box drawings and pictures.
 #pragma once
 
+#include <tessera/analysis/svg.hpp>
 #include <tessera/core/diagnose.hpp>
 #include <tessera/core/error.hpp>
 #include <tessera/core/shards.hpp>
@@ -114,18 +115,6 @@ inline std::string sharding_text(const aval& type, const mesh_value& mesh) {
       text += drawn_line(grid, row, size.width, line == (size.height - 1) / 2);
   }
   return text + drawn_rule(grid, size.width, "└", "┴", "┘");
-}
-
-/// Text between the tags of a picture.
-inline std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else out += c;
-  }
-  return out;
 }
 
 inline std::string sharding_svg(const aval& type, const mesh_value& mesh) {

@@ -344,7 +344,8 @@
     "tessera: scan: the body returns no pair; return std::pair(carry, output), with none where there is no output")      \
   X(scan_output, "tessera: scan: an output is no array; return arrays, tuples of them or none")                          \
   X(scan_nothing, "tessera: scan: neither init nor the stacked arrays are traced; pass at least one array")              \
-  X(scan_module, "tessera: scan: a module is scanned over as a whole; make it nn::stack<N, layer>, or pass its arrays")  \
+  X(scan_module,                                                                                                         \
+    "tessera: scan: a module is scanned over as a whole; make it nn::stack<N, layer>, or pass its arrays")               \
   X(scan_length, "tessera: scan: stacked arrays differ in their leading extent, or have none; reshape them")             \
   X(scan_leading, "tessera: scan: the leading dimension of a stacked array is sharded; reshard it")                      \
   X(while_condition, "tessera: while_loop: the condition is no bool scalar; compare something first")                    \
@@ -352,7 +353,8 @@
   X(cond_results, "tessera: cond: the two functions return different types; convert, reshape or reshard one")            \
   X(jit_argument,                                                                                                        \
     "tessera: jit: an argument is no tensor, number, module made by init or optimizer; pass one of these")               \
-  X(jit_result, "tessera: jit: a result is no traced value; return arrays, or a tuple of them")
+  X(jit_result, "tessera: jit: a result is no traced value; return arrays, or a tuple of them")                          \
+  X(program_fits, "tessera: fits: the program needs more bytes than a device has; shard or checkpoint what is largest")
 
 namespace tessera {
 
