@@ -3,6 +3,7 @@
 #include <tessera/transform/fuse.hpp>
 #include <tessera/transform/materialise.hpp>
 #include <tessera/transform/partition.hpp>
+#include <tessera/transform/schedule.hpp>
 
 #include "transform/random_graph.hpp"
 

@@ -95,7 +95,7 @@ struct accumulated {
         });
         const auto value = sum / weight;
         return value_with_gradients<std::remove_cvref_t<decltype(value)>, std::remove_cvref_t<decltype(total)>>{value,
-                                                                                                              total};
+                                                                                                                total};
       }
     }
   }

@@ -9,6 +9,7 @@
 #include <tessera/transform/lower_movement.hpp>
 #include <tessera/transform/lowering.hpp>
 #include <tessera/transform/recompute.hpp>
+#include <tessera/transform/schedule.hpp>
 
 namespace tessera::transform {
 

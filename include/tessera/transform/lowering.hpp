@@ -7,6 +7,7 @@
 #include <tessera/transform/materialise.hpp>
 #include <tessera/transform/partition.hpp>
 #include <tessera/transform/reading.hpp>
+#include <tessera/transform/schedule.hpp>
 
 #include <algorithm>
 
