@@ -16,6 +16,7 @@
 #include <tessera/ops/gather.hpp>
 #include <tessera/ops/random.hpp>
 #include <tessera/ops/sort.hpp>
+#include <tessera/ops/unroll.hpp>
 #include <tessera/transform/checkpoint.hpp>
 #include <tessera/transform/regions.hpp>
 #include <tessera/transform/shard_map.hpp>

@@ -346,6 +346,7 @@
   X(scan_nothing, "tessera: scan: neither init nor the stacked arrays are traced; pass at least one array")              \
   X(scan_module,                                                                                                         \
     "tessera: scan: a module is scanned over as a whole; make it nn::stack<N, layer>, or pass its arrays")               \
+  X(scan_unroll, "tessera: scan: the trips are no multiple of the unrolling; take a number that divides them")           \
   X(scan_length, "tessera: scan: stacked arrays differ in their leading extent, or have none; reshape them")             \
   X(scan_leading, "tessera: scan: the leading dimension of a stacked array is sharded; reshard it")                      \
   X(while_condition, "tessera: while_loop: the condition is no bool scalar; compare something first")                    \
