@@ -164,10 +164,11 @@ struct recomputation {
     result.nodes.reserve(g.nodes.size() + g.nodes.size() / 8);
     unit_of.reserve(g.nodes.size() + g.nodes.size() / 8);
     for (int i = 0; i < g.size(); ++i) {
-      graph::node n = g.at(i);
+      const graph::node& original = g.at(i);
+      graph::node n = original;
       const int unit = f.unit_number(i);
-      for (int k = 0; k < n.operand_count(); ++k) {
-        const int operand = n.operands[k];
+      for (int k = 0; k < original.operand_count(); ++k) {
+        const int operand = original.operands[k];
         const bool again =
             unit >= 0 && !chosen[static_cast<std::size_t>(unit)].empty() &&
             std::find(chosen[static_cast<std::size_t>(unit)].begin(), chosen[static_cast<std::size_t>(unit)].end(),
@@ -175,7 +176,7 @@ struct recomputation {
         n.operands[k] = again ? clone(operand, unit) : place[static_cast<std::size_t>(operand)];
       }
       place[static_cast<std::size_t>(i)] = add(n, unit);
-      if (n.code == op::parameter) result.parameters.push_back(result.size() - 1);
+      if (original.code == op::parameter) result.parameters.push_back(result.size() - 1);
     }
     for (const graph::output& o : g.outputs)
       result.outputs.push_back({place[static_cast<std::size_t>(o.node)], o.alias});
