@@ -103,7 +103,14 @@ struct lowering {
                              uses[static_cast<std::size_t>(piece)] == 1 &&
                              buffer_of[static_cast<std::size_t>(piece)] < 0;
     return made_for_it && g.type(piece).varying == n.type.varying && g.type(piece).type == n.type.type &&
-           lies_together(n.type, graph::slices_of(n, g.type(n.operands[1]))) && (base < piece || has_only_pieces(base));
+           lies_together(n.type, graph::slices_of(n, g.type(n.operands[1]))) &&
+           (has_only_pieces(base) || (base < piece && !makes_before(piece, base)));
+  }
+
+  /// Whether the unit of node `later` waits for that of node `earlier`.
+  constexpr bool makes_before(int earlier, int later) const {
+    graph::list<int> seen;
+    return f.unit_number(later) >= 0 && waits_for(g, f, f.unit_number(later), f.unit_number(earlier), seen);
   }
 
   /// Decides which pieces are made in the arrays they are put into, from the last update to the first.
