@@ -55,28 +55,36 @@ struct recomputation {
     return g.type(a).same_shape(g.type(b)) && g.type(a).varying == g.type(b).varying;
   }
 
+  /// Whether a node has vector elements of the width that a unit has.
+  constexpr bool fits_lanes(int node, int unit) const {
+    const int lanes = lanes_of(g, node);
+    return lanes == 0 || lanes == f.at(unit).lanes;
+  }
+
   /// Whether unit `unit` would read `v` from memory although it could be computed once more.
   constexpr bool crosses(int v, int unit, int reader) const {
     return f.unit_number(v) >= 0 && f.unit_number(v) != unit && is_elementwise(v) &&
-           !stored[static_cast<std::size_t>(v)] && same_domain(v, reader);
+           !stored[static_cast<std::size_t>(v)] && same_domain(v, reader) && fits_lanes(v, unit);
   }
 
-  /// Whether `operand` of `v` is computed once more with it: it is of the same unit, or not in memory otherwise.
-  constexpr bool goes_along(int operand, int v) const {
-    return f.unit_number(operand) == f.unit_number(v) ||
-           (f.unit_number(operand) >= 0 && is_elementwise(operand) && !stored[static_cast<std::size_t>(operand)] &&
-            same_domain(operand, v));
+  /// Whether `operand` of `v` is computed once more with it in a unit: it is of the same unit as `v`, or not in memory
+  /// otherwise.
+  constexpr bool goes_along(int operand, int v, int unit) const {
+    const int made_in = f.unit_number(operand);
+    if (made_in < 0 || !fits_lanes(operand, unit)) return false;
+    return made_in == f.unit_number(v) ||
+           (is_elementwise(operand) && !stored[static_cast<std::size_t>(operand)] && same_domain(operand, v));
   }
 
   /// Appends to `leaves` the arrays that `v` is computed from; returns the nodes in between, or more than fit.
-  constexpr int collect(int v, int depth_left, graph::list<int>& leaves, graph::list<char>& seen) const {
+  constexpr int collect(int v, int unit, int depth_left, graph::list<int>& leaves, graph::list<char>& seen) const {
     if (seen[static_cast<std::size_t>(v)]) return 0;
     seen[static_cast<std::size_t>(v)] = 1;
     int count = 1;
     for (int k = 0; k < g.at(v).operand_count() && count <= depth_left; ++k) {
       const int operand = g.at(v).operands[k];
       if (g.at(awaited_node(g, operand)).code == op::constant) continue;
-      if (goes_along(operand, v)) count += collect(operand, depth_left - count, leaves, seen);
+      if (goes_along(operand, v, unit)) count += collect(operand, unit, depth_left - count, leaves, seen);
       else if (std::find(leaves.begin(), leaves.end(), operand) == leaves.end()) leaves.push_back(operand);
     }
     return count;
@@ -96,14 +104,14 @@ struct recomputation {
       }
     if (crossing.empty()) return crossing;
     const int room = std::min(longest_chain, max_fused_nodes - f.at(unit).nodes);
-    if (pays(crossing, sources, room)) return crossing;
+    if (pays(crossing, unit, sources, room)) return crossing;
     graph::list<int> chosen;
     graph::list<char> cloned(g.nodes.size(), 0);
     int used = 0;
     for (int v : crossing) {
       graph::list<int> leaves;
       graph::list<char> seen = cloned;
-      const int count = collect(v, room - used, leaves, seen);
+      const int count = collect(v, unit, room - used, leaves, seen);
       bool at_hand = used + count <= room;
       for (int leaf : leaves) at_hand &= std::find(sources.begin(), sources.end(), leaf) != sources.end();
       if (!at_hand) continue;
@@ -116,13 +124,13 @@ struct recomputation {
 
   /// Whether all crossing values together can be computed again from fewer bytes than they have, besides the arrays that
   /// are read anyway; such an array has to be in memory.
-  constexpr bool pays(const graph::list<int>& crossing, const graph::list<int>& sources, int room) const {
+  constexpr bool pays(const graph::list<int>& crossing, int unit, const graph::list<int>& sources, int room) const {
     graph::list<int> leaves;
     graph::list<char> seen(g.nodes.size(), 0);
     int count = 0;
     std::int64_t saved = 0;
     for (int v : crossing) {
-      count += collect(v, room - count, leaves, seen);
+      count += collect(v, unit, room - count, leaves, seen);
       if (count > room) return false;
       saved += g.type(v).bytes();
     }
@@ -146,7 +154,7 @@ struct recomputation {
     graph::node n = g.at(v);
     for (int k = 0; k < n.operand_count(); ++k) {
       const int operand = n.operands[k];
-      n.operands[k] = goes_along(operand, v) ? clone(operand, unit) : place[static_cast<std::size_t>(operand)];
+      n.operands[k] = goes_along(operand, v, unit) ? clone(operand, unit) : place[static_cast<std::size_t>(operand)];
     }
     stamp[at] = unit;
     return clone_of[at] = add(n, unit);
