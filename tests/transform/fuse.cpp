@@ -3,6 +3,7 @@
 #include <tessera/transform/fuse.hpp>
 #include <tessera/transform/materialise.hpp>
 #include <tessera/transform/partition.hpp>
+#include <tessera/transform/recompute.hpp>
 #include <tessera/transform/schedule.hpp>
 
 #include "transform/random_graph.hpp"
@@ -142,4 +143,25 @@ TEST_CASE("Units never wait in a ring: every unit of 600 random programs is sche
     for (const ts::transform::unit& u : ts::transform::fuse(local).units) fused += u.nodes > 1;
   }
   CHECK(fused > 600);
+}
+
+/// Whether all values of a kernel have one width: a kernel for 8-byte numbers does not make 4-byte ones on the way.
+constexpr bool wide_numbers_from_narrow_ones_keep_apart() {
+  graph g = over(data8);
+  ts::aval type = array({{8, data}, {16, 0}});
+  type.type = ts::dtype::u32;
+  const value x = parameter(g, type);
+  const value wide = ts::graph::convert(x * x, ts::dtype::f64);
+  result(g, ts::graph::unary(op::exp, wide * wide + wide));
+  const ts::transform::fused_graph fused = ts::transform::fuse_and_recompute(local_graph(g));
+  for (int i = 0; i < fused.g.size(); ++i) {
+    const int unit = fused.f.unit_number(i);
+    const int lanes = ts::transform::lanes_of(fused.g, i);
+    if (unit >= 0 && lanes != 0 && lanes != fused.f.at(unit).lanes) return false;
+  }
+  return true;
+}
+
+TEST_CASE("Values are computed once more only in kernels of their own width") {
+  CHECK_BOTH(wide_numbers_from_narrow_ones_keep_apart());
 }
