@@ -4,6 +4,6 @@
 #include "arrays.hpp"
 #include "cure.hpp"
 
-using result = decltype(ts::conv(floats<ts::shape<2, 8, 6>>, floats<ts::shape<3, 3, 4>>,
-                                 ts::feature_group_count<CURE((3), (2))>));
+using result =
+    decltype(ts::conv(floats<ts::shape<2, 8, 6>>, floats<ts::shape<3, 3, 4>>, ts::feature_group_count<CURE((3), (2))>));
 static_assert(ts::ArrayLike<result>);

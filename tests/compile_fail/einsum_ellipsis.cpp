@@ -4,6 +4,6 @@
 #include "arrays.hpp"
 #include "cure.hpp"
 
-using result = decltype(ts::einsum<CURE(("...ab,bc->ac"), ("...ab,bc->...ac"))>(
-    floats<ts::shape<32, 8, 64>, P<"data">>, floats<ts::shape<64, 16>>));
+using result = decltype(ts::einsum<CURE(("...ab,bc->ac"), ("...ab,bc->...ac"))>(floats<ts::shape<32, 8, 64>, P<"data">>,
+                                                                                floats<ts::shape<64, 16>>));
 static_assert(ts::ArrayLike<result>);

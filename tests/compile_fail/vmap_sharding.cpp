@@ -5,6 +5,6 @@
 #include "cure.hpp"
 
 inline constexpr auto product = [](auto x, auto y) { return x * y; };
-using result = decltype(ts::vmap(product)(floats<ts::shape<4, 2>, P<"data">>,
-                                          floats<ts::shape<4, 2>, CURE((P<>), (P<"data">))>));
+using result =
+    decltype(ts::vmap(product)(floats<ts::shape<4, 2>, P<"data">>, floats<ts::shape<4, 2>, CURE((P<>), (P<"data">))>));
 static_assert(ts::ArrayLike<result>);

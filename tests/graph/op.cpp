@@ -31,7 +31,8 @@ constexpr bool predicates_are_elementwise() {
   return true;
 }
 
-TEST_CASE("Sources, the empty list and a place in a mesh take no operands, all others do; what gives bool is elementwise") {
+TEST_CASE(
+    "Sources, the empty list and a place in a mesh take no operands, all others do; what gives bool is elementwise") {
   static_assert(predicates_are_elementwise());
   CHECK(predicates_are_elementwise());
 }

@@ -124,7 +124,8 @@ constexpr std::int64_t temporary_bytes_in_place() {
   return lower(g).temporary_bytes;
 }
 
-TEST_CASE("Memory is used again: a chain needs two places beside the result however long it is, an elementwise step none") {
+TEST_CASE(
+    "Memory is used again: a chain needs two places beside the result however long it is, an elementwise step none") {
   CHECK_BOTH(temporary_bytes_of_a_chain(2) == 1024);
   CHECK_BOTH(temporary_bytes_of_a_chain(3) == 1024);
   CHECK_BOTH(temporary_bytes_of_a_chain(12) == 2048);

@@ -475,9 +475,9 @@ class basic_executor {
       const std::int64_t lowest = from_end && std::is_signed_v<T> ? -bound : 0;
       for (std::int64_t j = 0; j < s.sizes[1]; ++j)
         if (static_cast<std::int64_t>(labels[j]) < lowest || static_cast<std::int64_t>(labels[j]) >= bound)
-          throw index_error((from_end ? "take or at: index " : "softmax_cross_entropy: label ") + std::to_string(labels[j]) +
-                            " at position " + position(s, d, j) + " is outside [" + std::to_string(lowest) + ", " +
-                            std::to_string(bound) + ")");
+          throw index_error((from_end ? "take or at: index " : "softmax_cross_entropy: label ") +
+                            std::to_string(labels[j]) + " at position " + position(s, d, j) + " is outside [" +
+                            std::to_string(lowest) + ", " + std::to_string(bound) + ")");
     });
   }
 
