@@ -52,7 +52,7 @@ template <micro_batches How, class F>
 struct accumulated {
   F loss;
 
-  /// The loss and gradients of a micro-batch: (loss, count), gradients.
+  /// The loss, the count of what it sums or `none`, and the gradients of a micro-batch.
   template <class Model, class... Slices>
   constexpr auto one(Model& model, const Slices&... slices) const {
     if constexpr (How == micro_batches::weighted) {
@@ -60,8 +60,19 @@ struct accumulated {
       return std::tuple(both.first, both.second, grads);
     } else {
       auto [value, grads] = value_and_grad(loss)(model, slices...);
-      return std::tuple(value, zeros_like(value), grads);
+      return std::tuple(value, none, grads);
     }
+  }
+
+  /// Value and gradients divided by an array or a number.
+  template <class Sum, class Grads>
+  static constexpr auto divided(const Sum& sum, Grads grads, const auto& by) {
+    combine_gradients(grads, grads, [&](graph::value g, graph::value) {
+      if constexpr (requires { by.handle; }) return g / graph::seen(by.handle.owner, by.handle.id);
+      else return g / by;
+    });
+    const auto value = sum / by;
+    return value_with_gradients<std::remove_cvref_t<decltype(value)>, Grads>{value, grads};
   }
 
   template <class Model, class First, class... Rest>
@@ -73,30 +84,26 @@ struct accumulated {
         return poison{};
       } else {
         combine_gradients(total, grads, [](graph::value a, graph::value b) { return a + b; });
-        return std::pair(std::tuple(sum + value, count + weight, total), none);
+        if constexpr (How == micro_batches::weighted)
+          return std::pair(std::tuple(sum + value, count + weight, total), none);
+        else return std::pair(std::tuple(sum + value, none, total), none);
       }
     };
     const auto zero = zeros<shape<>>(first);
-    auto out = scan(body, std::tuple(zero, zero, zero_gradients(model)), std::tuple(first, rest...)).first;
-    if constexpr (Poison<decltype(out)>) {
+    const auto no_count = [&] {
+      if constexpr (How == micro_batches::weighted) return zero;
+      else return none;
+    }();
+    const auto out = scan(body, std::tuple(zero, no_count, zero_gradients(model)), std::tuple(first, rest...)).first;
+    if constexpr (Poison<std::remove_cvref_t<decltype(out)>>) {
       return value_with_gradients<poison, poison>{};
     } else {
-      auto& [sum, count, total] = out;
-      if constexpr (How == micro_batches::sum) {
-        return value_with_gradients<decltype(sum + 0.0), std::remove_cvref_t<decltype(total)>>{sum, total};
-      } else {
-        constexpr auto trips = static_cast<double>(First::type.dims[0].extent);
-        const auto weight = [&] {
-          if constexpr (How == micro_batches::weighted) return count;
-          else return count + trips;
-        }();
-        combine_gradients(total, total, [&](graph::value g, graph::value) {
-          return g / graph::seen(weight.handle.owner, weight.handle.id);
-        });
-        const auto value = sum / weight;
-        return value_with_gradients<std::remove_cvref_t<decltype(value)>, std::remove_cvref_t<decltype(total)>>{value,
-                                                                                                                total};
-      }
+      const auto& [sum, count, total] = out;
+      using Grads = std::remove_cvref_t<decltype(total)>;
+      if constexpr (How == micro_batches::sum)
+        return value_with_gradients<std::remove_cvref_t<decltype(sum)>, Grads>{sum, total};
+      else if constexpr (How == micro_batches::weighted) return divided(sum, total, count);
+      else return divided(sum, total, static_cast<double>(First::type.dims[0].extent));
     }
   }
 };
