@@ -2,22 +2,13 @@
 // Whatever propagation finds for axes that are left to the compiler, the values are those of one device.
 #include "runtime/random_program.hpp"
 
+#include <tessera/sharding/manual.hpp>
 #include <tessera/sharding/matmul.hpp>
 #include <tessera/transform/propagate.hpp>
 
 using namespace runtime_test;
 
 namespace {
-
-aval without(aval a, axis_set axes) {
-  for (int d = 0; d < a.rank; ++d) {
-    axis_list kept = 0;
-    for (int i = 0; i < axis_count(a.dims[d].axes); ++i)
-      if (const int axis = axis_at(a.dims[d].axes, i); (axes & bit_of(axis)) == 0) kept = axis_append(kept, axis);
-    a.dims[d].axes = kept;
-  }
-  return a;
-}
 
 axis_list list_of(axis_set axes) {
   axis_list list = 0;
@@ -35,10 +26,10 @@ graph::graph left_to_the_compiler(const graph::graph& g, axis_set axes) {
     graph::node n = old;
     if (n.code == op::parameter) {
       const value entering{&made, made.add_parameter(n.type)};
-      place.push_back(graph::to_auto(entering, without(n.type, axes), list_of(axes)).id);
+      place.push_back(graph::to_auto(entering, tessera::sharding::without_axes(n.type, axes), list_of(axes)).id);
       continue;
     }
-    n.type = without(n.type, axes);
+    n.type = tessera::sharding::without_axes(n.type, axes);
     for (int k = 0; k < n.operand_count(); ++k) n.operands[k] = place[static_cast<std::size_t>(n.operands[k])];
     if (n.code == op::reshape) {
       // With fewer axes it may no longer leave blocks where they are, and then would not have been written so.
@@ -105,7 +96,7 @@ TEST_CASE("a gradient through an automatic region agrees with the one of whole a
   const value x{&p.g, p.g.add_parameter(x_type)};
   const value w{&p.g, p.g.add_parameter(w_type)};
   const axis_list both = axis_append(data, 1);
-  const auto forget = [&](value v) { return graph::to_auto(v, without(v.type(), 3), both); };
+  const auto forget = [&](value v) { return graph::to_auto(v, tessera::sharding::without_axes(v.type(), 3), both); };
   const aval product = array_type(dtype::f64, {8, 8});
   const value h = graph::unary(op::tanh, graph::dot(forget(x), forget(w), sharding::matmul_dims(2, 2), product));
   aval leaving = product;

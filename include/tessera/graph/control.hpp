@@ -36,6 +36,12 @@ struct control {
   }
   constexpr bool is_carry(const graph& inside, int id) const { return carry_at(inside, id) >= 0; }
 
+  /// Whether an argument of a scan is handed to its body slice by slice.
+  constexpr bool is_stacked(std::size_t argument) const {
+    return kind == control_kind::scan && argument >= static_cast<std::size_t>(carries) &&
+           argument < static_cast<std::size_t>(carries + stacked);
+  }
+
   /// Arguments before the first one that bodies see.
   constexpr int leading() const { return kind == control_kind::branch ? 1 : 0; }
 };

@@ -53,10 +53,6 @@ struct control_batcher {
   }
 
   constexpr const graph::graph& body(int b) const { return pass.from.bodies[static_cast<std::size_t>(c.body + b)]; }
-  constexpr bool is_stacked(std::size_t argument) const {
-    return c.kind == graph::control_kind::scan && argument >= static_cast<std::size_t>(c.carries) &&
-           argument < static_cast<std::size_t>(c.carries + c.stacked);
-  }
 
   /// The nodes of the arguments: carries batched as they have to be, stacked arrays with their trips in front.
   constexpr graph::list<int> nodes() {
@@ -65,7 +61,7 @@ struct control_batcher {
       const std::size_t p = i + 1 - static_cast<std::size_t>(c.leading());
       const bool leading = i < static_cast<std::size_t>(c.leading());
       value v = !leading && parameters[p] ? pass.all(arguments[i]) : pass.plain(arguments[i]);
-      if (is_stacked(i) && parameters[p]) v = move_dim(v, 1, 0);
+      if (c.is_stacked(i) && parameters[p]) v = move_dim(v, 1, 0);
       ids.push_back(v.id);
     }
     return ids;

@@ -43,13 +43,9 @@ struct control_propagator {
   }
 
   constexpr const graph::graph& body(int b) const { return pass.from.bodies[static_cast<std::size_t>(c.body + b)]; }
-  constexpr bool is_stacked(std::size_t argument) const {
-    return c.kind == graph::control_kind::scan && argument >= static_cast<std::size_t>(c.carries) &&
-           argument < static_cast<std::size_t>(c.carries + c.stacked);
-  }
   /// The trips of a stacked array stay whole.
   constexpr aval seen_by_body(std::size_t argument, const aval& type) const {
-    return is_stacked(argument) ? graph::slice_of(type) : type;
+    return c.is_stacked(argument) ? graph::slice_of(type) : type;
   }
   constexpr bool asks(int b) const { return c.kind == graph::control_kind::while_loop && b == 0; }
 
@@ -102,7 +98,7 @@ struct control_propagator {
     graph::list<int> ids;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const value v{&pass.result, pass.placed(arguments[i])};
-      if (i < static_cast<std::size_t>(c.leading()) || is_stacked(i)) ids.push_back(v.id);
+      if (i < static_cast<std::size_t>(c.leading()) || c.is_stacked(i)) ids.push_back(v.id);
       else ids.push_back(graph::reshard(v, types[i - static_cast<std::size_t>(c.leading())]).id);
     }
     return ids;
