@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: device_put: elements are of a type that is no dtype; convert them to float, double, std::int32_t,
 //         std::uint32_t or bool
+#include "cure.hpp"
 #include "trained.hpp"
 
 #include <cstdint>

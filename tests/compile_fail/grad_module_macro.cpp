@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: module: the type does not name its members; write TESSERA_MODULE(type, members...)
+#include "cure.hpp"
 #include "trained.hpp"
 
 struct model {

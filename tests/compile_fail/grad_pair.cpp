@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: value_and_grad: the function returns more than a loss; write value_and_grad(f, has_aux)
+#include "cure.hpp"
 #include "trained.hpp"
 
 inline constexpr auto both = [](auto& model, auto x) {

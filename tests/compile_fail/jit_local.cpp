@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: jit: the step is a local variable; make it inline constexpr at namespace scope
+#include "cure.hpp"
 #include "trained.hpp"
 
 #include <tessera/runtime/jit.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: jit: a result is no traced value; return arrays, or a tuple of them
 // note: gradients
+#include "cure.hpp"
 #include "trained.hpp"
 
 inline constexpr auto step = [](auto& model, auto x) {

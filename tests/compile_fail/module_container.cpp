@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: module: how many elements a member has is not known while compiling; use std::array or
 //         std::tuple
+#include "cure.hpp"
 #include "trained.hpp"
 
 #include <array>

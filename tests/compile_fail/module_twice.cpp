@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: module: a member is named twice; name it once
 // note: member up
+#include "cure.hpp"
 #include "trained.hpp"
 
 struct model {

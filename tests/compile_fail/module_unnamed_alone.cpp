@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: module: a variable is not among the members that TESSERA_MODULE names; name it there
 // note: float32[]
+#include "cure.hpp"
 #include "trained.hpp"
 
 struct model {

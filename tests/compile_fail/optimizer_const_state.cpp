@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: optimizer: what is updated is const; take it as auto& and pass one that is not const
+#include "cure.hpp"
 #include "trained.hpp"
 
 inline constexpr auto step = [](auto& model, auto& optimizer, auto x) {

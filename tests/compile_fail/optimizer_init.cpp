@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: optimizer: the model is on no mesh; make it with init<type, mesh>(rngs)
+#include "cure.hpp"
 #include "trained.hpp"
 
 auto made() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: optimizer: gradients stand where the model goes; write update(model, gradients)
+#include "cure.hpp"
 #include "trained.hpp"
 
 inline constexpr auto step = [](auto& model, auto& optimizer, auto x) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: scan: a value of the body is used outside of it; return it as carry or as output
 // note: float32[4@data,8]
+#include "cure.hpp"
 #include "trained.hpp"
 
 #include <tessera/ops/control.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: shard_map: in_specs has a spec for a module, whose variables have their own; write own_specs for it
+#include "cure.hpp"
 #include "trained.hpp"
 
 inline constexpr auto step = [](auto& model, auto x) {

@@ -2,6 +2,7 @@
 // expect: tessera: jit: the step changes a copy of its argument; take modules and optimizers by reference,
 //         auto& model
 // note: argument 1 of the step
+#include "cure.hpp"
 #include "trained.hpp"
 
 inline constexpr auto step = [](auto CURE((), (&)) model, auto& optimizer, auto x) {

@@ -2,6 +2,7 @@
 // expect: tessera: jit: the step changes a copy of its argument; take modules and optimizers by reference,
 //         auto& model
 // note: argument 2 of the step
+#include "cure.hpp"
 #include "trained.hpp"
 
 using adam = decltype(ts::nn::optimizer<ts::nn::param>(model_type{}, ts::optim::adam(0.1)));

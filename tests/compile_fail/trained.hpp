@@ -3,7 +3,6 @@
 #pragma once
 
 #include "arrays.hpp"
-#include "cure.hpp"
 
 #include <tessera/analysis/lowered.hpp>
 #include <tessera/nn/linear.hpp>

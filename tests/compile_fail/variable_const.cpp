@@ -2,6 +2,7 @@
 // expect: tessera: variable: it is const and cannot be assigned; take its module as auto& and pass one that
 //         is not const
 // note: float32[4]
+#include "cure.hpp"
 #include "trained.hpp"
 
 inline constexpr auto step = [](auto& model, auto x) {
