@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <string_view>
 #include <tuple>
 
 namespace ts = tessera;
@@ -66,6 +67,28 @@ TEST_CASE("A checkpoint keeps what its policy lets be kept, and the arguments of
         "f32[4,8] from the argument x2\n"
         "f32[4,8] output of dot\n"
         "f32[4,64] output of dot named 'wide'\n");
+}
+
+inline constexpr auto offloading = ts::save_and_offload_only_these_names<ts::names<>, ts::names<"wide">>;
+inline constexpr auto offloading_step = [](auto w1, auto w2, auto x) {
+  return ts::grad([&](auto v) { return checkpointed<offloading>(std::tuple(v, w2), x); })(w1);
+};
+
+TEST_CASE("What waits in host memory says so, and its bytes are known") {
+  CHECK(ts::saved_residuals_text<checkpointed<offloading>, weight_pair, array<4, 8>>() ==
+        "f32[64,8] from the argument x1\n"
+        "f32[4,8] from the argument x2\n"
+        "f32[4,8] output of dot\n"
+        "f32[4,64] output of dot named 'wide', offloaded\n");
+  constexpr auto& list = ts::saved_residuals<checkpointed<offloading>, weight_pair, array<4, 8>>();
+  STATIC_REQUIRE(list[3].offloaded);
+  STATIC_REQUIRE_FALSE(list[2].offloaded);
+  using program = ts::lowered<offloading_step, array<8, 64>, array<64, 8>, array<4, 8>>;
+  STATIC_REQUIRE(program::memory_analysis().host_temp_size_in_bytes == 4 * 64 * 4);
+  STATIC_REQUIRE(program::memory_analysis().bytes_to_host == 4 * 64 * 4);
+  STATIC_REQUIRE(program::memory_analysis().bytes_from_host == 4 * 64 * 4);
+  CHECK(program::text().find("host+0 = to_host (") != std::string_view::npos);
+  CHECK(program::text().find("host 1024 bytes a device\n") != std::string_view::npos);
 }
 
 TEST_CASE("A value that is kept anyway is no residual twice, and a constant is none") {

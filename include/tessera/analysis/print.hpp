@@ -40,7 +40,7 @@ constexpr void print_buffer(printed_text<Capacity>& out, const graph::program& p
     print_buffer(out, p, static_cast<int>(buffer.place));
     return;
   }
-  constexpr std::string_view spaces[] = {"temp+", "arg", "result", "const"};
+  constexpr std::string_view spaces[] = {"temp+", "arg", "result", "const", "", "host+"};
   out << spaces[static_cast<int>(buffer.where)] << buffer.place;
 }
 
@@ -121,6 +121,7 @@ constexpr printed_text<Capacity> print(const graph::program& p, const mesh_value
   for (std::size_t i = 0; i < p.results.size(); ++i)
     print_interface(out, "result", static_cast<std::int64_t>(i), p.results[i], mesh);
   out << "temp " << p.temporary_bytes << " bytes a device\n";
+  if (p.host_bytes > 0) out << "host " << p.host_bytes << " bytes a device\n";
   return out;
 }
 

@@ -33,6 +33,7 @@ struct saved_residual {
   graph::value_name name{};                  ///< what checkpoint_name calls it
   graph::control_kind body = graph::control_kind::call;  ///< in whose body it is made; call: in none
   std::int64_t trips = 0;                                ///< of a scan that keeps one of each trip: how many
+  bool offloaded = false;                                ///< whether it waits in host memory
 
   constexpr bool in_body() const { return body != graph::control_kind::call; }
   constexpr bool is_argument() const { return argument >= 0; }
@@ -84,6 +85,7 @@ constexpr saved_residual residual_at(const graph::graph& g, int id) {
   about_it.look_at(g, id);
   r.made_by = about_it.value.code;
   r.name = about_it.name;
+  r.offloaded = transform::lies_on_host(g, id);
   while (g.at(id).code == graph::op::name) id = g.at(id).operands[0];
   if (g.at(id).code == graph::op::result) {
     const graph::control c = graph::control_of(g.at(g.at(id).operands[0]));
@@ -298,7 +300,8 @@ inline std::string origin_text(const saved_residual& r) {
   std::string text = "output of ";
   if (r.in_body()) text += r.body == graph::control_kind::scan ? "scan: " : "cond: ";
   text += r.made_by == graph::op::parameter ? "carry" : std::string(about(r.made_by).name);
-  return r.name.size > 0 ? text + " named '" + std::string(r.name.view()) + "'" : text;
+  if (r.name.size > 0) text += " named '" + std::string(r.name.view()) + "'";
+  return r.offloaded ? text + ", offloaded" : text;
 }
 
 }  // namespace analysis

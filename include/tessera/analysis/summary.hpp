@@ -23,12 +23,17 @@ struct collective_counts {
 };
 
 /// Bytes on one device. Results that take over an argument's memory count as alias and as output; temp is what the
-/// program needs beside arguments and results.
+/// program needs beside arguments and results, host_temp what it needs of the host's memory. The bytes moved between the
+/// two in one run are those of the steps that do it, as often as loops run them.
+/// Source: XLA's CompiledMemoryStats.
 struct memory_figures {
   std::int64_t argument_size_in_bytes = 0;
   std::int64_t output_size_in_bytes = 0;
   std::int64_t alias_size_in_bytes = 0;
   std::int64_t temp_size_in_bytes = 0;
+  std::int64_t host_temp_size_in_bytes = 0;
+  std::int64_t bytes_to_host = 0;
+  std::int64_t bytes_from_host = 0;
 };
 
 /// Work of one device. A contraction counts 2 m n k, an elementwise operation or a reduction 1 an element;
@@ -60,6 +65,12 @@ constexpr void count(collective_counts& counts, const graph::step& s, std::int64
   }
 }
 
+/// Adds what a step moves between device and host: what it reads, which is half of what it reads and writes.
+constexpr void count(memory_figures& memory, const graph::step& s, std::int64_t times) {
+  if (s.kind == graph::step_kind::to_host) memory.bytes_to_host += times * s.bytes / 2;
+  if (s.kind == graph::step_kind::from_host) memory.bytes_from_host += times * s.bytes / 2;
+}
+
 /// How often each step runs: as often as the loops around it say, while loops counted as one trip, and both bodies of a
 /// branch as if taken.
 constexpr graph::list<std::int64_t> runs_of_steps(const graph::program& p) {
@@ -77,6 +88,7 @@ constexpr summary summarise(const graph::program& p, const mesh_value& mesh) {
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     const graph::step& s = p.steps[i];
     count(result.collectives, s, runs[i]);
+    count(result.memory, s, runs[i]);
     result.cost.flops += runs[i] * s.flops;
     result.cost.transcendentals += runs[i] * s.transcendentals;
     if (!graph::is_collective(s.kind)) result.cost.bytes_accessed += runs[i] * s.bytes;
@@ -89,6 +101,7 @@ constexpr summary summarise(const graph::program& p, const mesh_value& mesh) {
     if (r.alias >= 0) result.memory.alias_size_in_bytes += bytes;
   }
   result.memory.temp_size_in_bytes = p.temporary_bytes;
+  result.memory.host_temp_size_in_bytes = p.host_bytes;
   return result;
 }
 

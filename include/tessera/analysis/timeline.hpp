@@ -15,8 +15,8 @@
 
 namespace tessera::analysis {
 
-/// Bytes of one device's arena by step; a step of a loop's body stands for all trips. Buffers that lie in an argument or a
-/// result are not in the arena.
+/// Bytes of one device's arena by step, or of what it has of the host's memory; a step of a loop's body stands for all
+/// trips. Buffers that lie in an argument or a result are not in the arena.
 struct live_bytes {
   graph::list<std::int64_t> by_step{};
   int peak = -1;  ///< the first step with most bytes, or -1 of a program without steps
@@ -25,14 +25,15 @@ struct live_bytes {
 
   constexpr std::int64_t peak_bytes() const { return peak < 0 ? 0 : by_step[static_cast<std::size_t>(peak)]; }
 
-  constexpr live_bytes(const graph::program& p, const transform::lifetimes& lives) {
+  constexpr live_bytes(const graph::program& p, const transform::lifetimes& lives,
+                       graph::space where = graph::space::temporary) {
     for (int i = 0; i < static_cast<int>(p.steps.size()); ++i) {
-      by_step.push_back(covered(p, live_at(p, lives, i)));
+      by_step.push_back(covered(p, live_at(p, lives, i, where)));
       if (by_step.back() > peak_bytes()) peak = i;
     }
     if (peak < 0 && !p.steps.empty()) peak = 0;
     if (peak < 0) return;
-    for (int b : live_at(p, lives, peak))
+    for (int b : live_at(p, lives, peak, where))
       if (at_peak.empty() || buffer(p, at_peak.back()).place != buffer(p, b).place) at_peak.push_back(b);
       else at_peak.back() = b;
     std::sort(at_peak.begin(), at_peak.end(), [&](int a, int b) {
@@ -44,13 +45,14 @@ struct live_bytes {
     return p.buffers[static_cast<std::size_t>(b)];
   }
 
-  /// The temporaries that hold something in step `i`: by place, and at one place by birth.
-  static constexpr graph::list<int> live_at(const graph::program& p, const transform::lifetimes& lives, int i) {
+  /// The buffers of the arena that hold something in step `i`: by place, and at one place by birth.
+  static constexpr graph::list<int> live_at(const graph::program& p, const transform::lifetimes& lives, int i,
+                                            graph::space where = graph::space::temporary) {
     graph::list<int> live;
     for (int b = 0; b < static_cast<int>(p.buffers.size()); ++b)
-      if (const auto at = static_cast<std::size_t>(b); buffer(p, b).where == graph::space::temporary &&
-                                                       buffer(p, b).bytes > 0 && lives.born[at] >= 0 &&
-                                                       lives.born[at] <= i && i <= lives.dies[at])
+      if (const auto at = static_cast<std::size_t>(b); buffer(p, b).where == where && buffer(p, b).bytes > 0 &&
+                                                       lives.born[at] >= 0 && lives.born[at] <= i &&
+                                                       i <= lives.dies[at])
         live.push_back(b);
     std::sort(live.begin(), live.end(), [&](int a, int b) {
       if (buffer(p, a).place != buffer(p, b).place) return buffer(p, a).place < buffer(p, b).place;

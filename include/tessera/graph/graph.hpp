@@ -23,8 +23,9 @@ struct residual {
   std::string_view name{};
 };
 
-/// What becomes of a value between the forward and the backward part of a region.
-enum class keep : std::uint8_t { recompute, save };
+/// What becomes of a value between the forward and the backward part of a region: it is computed again, or it waits in
+/// the device's memory or in the host's.
+enum class keep : std::uint8_t { recompute, save, offload };
 
 using policy_function = keep (*)(const residual&);
 

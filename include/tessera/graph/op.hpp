@@ -18,6 +18,7 @@ enum class op_kind : std::uint8_t {
   rows,
   collective,
   check,
+  transfer,  ///< between device memory and host memory
   list,
   control,
   result,
@@ -121,6 +122,8 @@ enum class op_kind : std::uint8_t {
   X(softmax_grad, rows, 2, false)         \
   X(log_softmax_grad, rows, 2, true)      \
   X(check_range, check, 1, false)         \
+  X(to_host, transfer, 1, false)          \
+  X(from_host, transfer, 1, false)        \
   X(no_arguments, list, 0, false)         \
   X(argument, list, 2, false)             \
   X(control, control, 1, false)           \

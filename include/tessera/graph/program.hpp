@@ -13,11 +13,12 @@
 
 namespace tessera::graph {
 
-/// Where a buffer lies. A window is a part of another buffer, which may move from trip to trip of a loop.
-enum class space : std::uint8_t { temporary, argument, result, constant, window };
+/// Where a buffer lies. A window is a part of another buffer, which may move from trip to trip of a loop. In host memory
+/// lies what only to_host writes and only from_host reads.
+enum class space : std::uint8_t { temporary, argument, result, constant, window, host };
 
-/// Memory for one block of a value; `place` is an offset in a device's arena in bytes, or the number of an argument,
-/// result or constant; of a window, the buffer it is part of.
+/// Memory for one block of a value; `place` is an offset in a device's arena in bytes, or in what the device has of the
+/// host's memory, or the number of an argument, result or constant; of a window, the buffer it is part of.
 struct buffer {
   space where = space::temporary;
   std::int64_t place = 0;
@@ -76,6 +77,8 @@ enum class source_mode : std::uint8_t { repeated, contiguous, strided, count_rep
   X(custom, 0)           \
   X(check_range, 2)      \
   X(copy_out, 0)         \
+  X(to_host, 0)          \
+  X(from_host, 0)        \
   X(scan, 1)             \
   X(while_loop, 0)       \
   X(branch, 0)           \
@@ -111,6 +114,9 @@ constexpr bool is_collective(step_kind kind) { return kind >= step_kind::all_red
 
 /// Whether the step takes parts of arrays or puts arrays together.
 constexpr bool is_movement(step_kind kind) { return kind >= step_kind::update_slice && kind <= step_kind::scatter; }
+
+/// Whether the step copies an array as it is.
+constexpr bool is_copy(step_kind kind) { return kind >= step_kind::copy_out && kind <= step_kind::from_host; }
 
 /// Whether the step only decides how often the steps behind it run.
 constexpr bool is_control(step_kind kind) { return kind >= step_kind::scan && kind <= step_kind::branch; }
@@ -193,6 +199,7 @@ struct word {
 
 struct program {
   std::int64_t temporary_bytes = 0;  ///< of one device's arena
+  std::int64_t host_bytes = 0;       ///< of host memory, for one device
   int loops = 0;
   list<buffer> buffers{};
   list<access> accesses{};
@@ -212,7 +219,7 @@ struct program {
 
   /// The words come last, so that they can be read without the rest.
   constexpr void fields(auto&& field) {
-    field(temporary_bytes), field(loops);
+    field(temporary_bytes), field(host_bytes), field(loops);
     field(buffers), field(accesses), field(steps), field(arguments), field(results), field(constants), field(codes);
     field(words);
   }
@@ -220,7 +227,7 @@ struct program {
 
 /// The element type that chooses a step's kernel; fused steps and copies have kernels for all.
 constexpr dtype kernel_type(const program& p, const step& s) {
-  const bool typed = s.kind != step_kind::fused && s.kind != step_kind::copy_out && !is_control(s.kind);
+  const bool typed = s.kind != step_kind::fused && !is_copy(s.kind) && !is_control(s.kind);
   return typed ? p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer)].type
                : dtype::f32;
 }

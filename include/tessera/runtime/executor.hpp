@@ -45,6 +45,8 @@ class basic_executor {
         devices_(mesh.devices()) {
     stride_ = aligned(program_.temporary_bytes);
     arena_ = memory(stride_ * devices_);
+    host_stride_ = aligned(program_.host_bytes);
+    host_ = memory(host_stride_ * devices_);
     fill_constants();
     make_offsets();
     std::int64_t most = 1;
@@ -60,6 +62,10 @@ class basic_executor {
   /// All bytes of the arena: that of device 0, of device 1, ...
   std::span<std::byte> arena() { return {arena_.data(), static_cast<std::size_t>(arena_.size())}; }
   std::int64_t arena_stride() const { return stride_; }
+
+  /// All bytes that wait in host memory: those of device 0, of device 1, ...
+  std::span<std::byte> host_arena() { return {host_.data(), static_cast<std::size_t>(host_.size())}; }
+  std::int64_t host_stride() const { return host_stride_; }
 
   /// Kernel calls of each step in the last run: one a distinct shard and trip, or one a collective and trip.
   std::span<const std::int64_t> kernel_runs() const { return kernel_runs_; }
@@ -78,7 +84,7 @@ class basic_executor {
   static constexpr step_function function_for() {
     using graph::step_kind;
     if constexpr (Kind == step_kind::fused) return &basic_executor::run_fused;
-    else if constexpr (Kind == step_kind::copy_out) return &basic_executor::run_copy;
+    else if constexpr (graph::is_copy(Kind)) return &basic_executor::run_copy;
     else if constexpr (Kind == step_kind::dot) return &basic_executor::template run_dot<T>;
     else if constexpr (Kind == step_kind::reduce) return &basic_executor::template run_reduce<T>;
     else if constexpr (Kind == step_kind::cumulative) return &basic_executor::template run_cumulative<T>;
@@ -180,8 +186,9 @@ class basic_executor {
         const graph::buffer& whole =
             program_.buffers[static_cast<std::size_t>(program_.whole_buffer(static_cast<int>(b)))];
         std::int64_t offset = 0;
-        if (whole.where == graph::space::temporary)
-          offset = device_of_shard(shard, buffer.varying, mesh_) * stride_ + whole.place;
+        const bool on_host = whole.where == graph::space::host;
+        if (on_host || whole.where == graph::space::temporary)
+          offset = device_of_shard(shard, buffer.varying, mesh_) * (on_host ? host_stride_ : stride_) + whole.place;
         else if (whole.where != graph::space::constant) offset = shard * aligned(whole.bytes);
         offsets_[b * static_cast<std::size_t>(devices_) + static_cast<std::size_t>(d)] = offset;
       }
@@ -194,6 +201,7 @@ class basic_executor {
       const auto place = static_cast<std::size_t>(buffer.place);
       switch (buffer.where) {
         case graph::space::temporary: bases_[b] = arena_.data(); break;
+        case graph::space::host: bases_[b] = host_.data(); break;
         case graph::space::constant: bases_[b] = constants_.data() + 8 * place; break;
         case graph::space::argument: bases_[b] = arguments[place]->bytes.data(); break;
         case graph::space::result: bases_[b] = results[place]->bytes.data(); break;
@@ -538,7 +546,9 @@ class basic_executor {
   std::vector<kernels::fused_function> fused_;
   std::int64_t devices_;
   std::int64_t stride_ = 0;
+  std::int64_t host_stride_ = 0;
   memory arena_;
+  memory host_;
   memory constants_;
   std::vector<std::int64_t> offsets_;
   std::vector<std::byte*> bases_;

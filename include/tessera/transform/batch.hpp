@@ -258,7 +258,8 @@ struct batcher {
     switch (about(n.code).kind) {
       case graph::op_kind::elementwise: return elementwise(n);
       case graph::op_kind::contraction: return dot(n);
-      case graph::op_kind::check: return emit(n, {plain(operand(n, 0))});
+      case graph::op_kind::check:
+      case graph::op_kind::transfer: return emit(n, {plain(operand(n, 0))});
       case graph::op_kind::manual: return manual(n);
       case graph::op_kind::reduction: {
         graph::node wide = n;

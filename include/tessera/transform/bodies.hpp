@@ -103,13 +103,14 @@ constexpr void mark_parameters(const graph::graph& body, const graph::list<char>
     if (used[static_cast<std::size_t>(body.parameters[p + 1])]) arguments[p] = 1;
 }
 
-/// A carry matters if its last value does, or if what matters is made of it, in whatever trip.
-constexpr control_needs needs_of_control(const graph::graph& g, int id) {
+/// A carry matters if its last value does, or if what matters is made of it, in whatever trip. `live` marks the results
+/// that someone uses.
+constexpr control_needs needs_of_control(const graph::graph& g, int id, const graph::list<char>& live) {
   const graph::control c = graph::control_of(g.at(id));
   const graph::graph& last = g.bodies[static_cast<std::size_t>(c.body + c.bodies() - 1)];
   control_needs needs{graph::list<char>(last.outputs.size(), 0), graph::list<char>(last.parameters.size() - 1, 0)};
   for (int i = id + 1; i < g.size(); ++i)
-    if (g.at(i).code == op::result && g.at(i).operands[0] == id)
+    if (live[static_cast<std::size_t>(i)] && g.at(i).code == op::result && g.at(i).operands[0] == id)
       needs.results[static_cast<std::size_t>(g.at(i).attribute[0])] = 1;
   const bool asks = c.kind == graph::control_kind::while_loop;
   if (asks) mark_parameters(g.bodies[static_cast<std::size_t>(c.body)], graph::list<char>(1, 1), needs.arguments);
@@ -157,23 +158,51 @@ constexpr int write_pruned(const graph::graph& from, graph::graph& to, int id, c
   return graph::add_control(to, pruned, kept);
 }
 
-/// Control nodes without results that nobody uses, and without arguments that were only for those.
+/// What outputs and checks of a graph depend on, where a control node depends on those arguments alone that what is used of
+/// it needs.
+struct live_nodes {
+  graph::list<char> live{};
+  graph::list<control_needs> needs{};  ///< by control node
+
+  constexpr explicit live_nodes(const graph::graph& g) : live(g.nodes.size(), 0), needs(g.nodes.size()) {
+    const auto mark = [&](int node) { live[static_cast<std::size_t>(node)] = 1; };
+    for (const graph::output& out : g.outputs) mark(out.node);
+    for (int p : g.parameters) mark(p);
+    for (int i = g.size() - 1; i >= 0; --i) {
+      const auto at = static_cast<std::size_t>(i);
+      const graph::node& n = g.at(i);
+      if (is(n.code, graph::op_kind::check) || checks_inside(g, n)) live[at] = 1;
+      if (!live[at]) continue;
+      if (n.code != op::control) {
+        graph::for_each_read(g, i, mark);
+        continue;
+      }
+      needs[at] = needs_of_control(g, i, live);
+      const graph::list<int> arguments = graph::arguments_of(g, i);
+      const auto leading = static_cast<std::size_t>(graph::control_of(n).leading());
+      for (std::size_t a = 0; a < arguments.size(); ++a)
+        if (a < leading || needs[at].arguments[a - leading]) mark(arguments[a]);
+    }
+  }
+};
+
+/// Control nodes without results that nobody uses, and without arguments that were only for those; nothing that only such
+/// arguments used.
 constexpr graph::graph prune_control(const graph::graph& g) {
   graph::graph result;
   result.mesh = g.mesh;
   graph::list<int> place(g.nodes.size(), -1);
-  graph::list<control_needs> needs(g.nodes.size());
+  const live_nodes used(g);
   for (int i = 0; i < g.size(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     graph::node n = g.at(i);
-    if (is(n.code, graph::op_kind::list)) continue;
+    if (!used.live[at]) continue;
     if (n.code == op::control) {
-      needs[at] = needs_of_control(g, i);
-      place[at] = write_pruned(g, result, i, needs[at], place);
+      place[at] = write_pruned(g, result, i, used.needs[at], place);
       continue;
     }
     if (n.code == op::result) {
-      const graph::list<char>& kept = needs[static_cast<std::size_t>(n.operands[0])].results;
+      const graph::list<char>& kept = used.needs[static_cast<std::size_t>(n.operands[0])].results;
       std::uint64_t number = 0;
       for (std::size_t r = 0; r < n.attribute[0]; ++r) number += kept[r] ? 1U : 0U;
       n.attribute[0] = number;

@@ -16,6 +16,7 @@ constexpr bool is_cheap(op code) {
     case graph::op_kind::elementwise:
     case graph::op_kind::view:
     case graph::op_kind::list:
+    case graph::op_kind::transfer:
     case graph::op_kind::check: return code != op::parameter;
     case graph::op_kind::movement: return code != op::reshard;
     default: return false;

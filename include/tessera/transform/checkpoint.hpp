@@ -26,26 +26,34 @@ inline constexpr auto dots_with_no_batch_dims_saveable = [](const residual& valu
 inline constexpr auto checkpoint_dots = dots_saveable;
 inline constexpr auto checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable;
 
-/// Whether a value carries one of these names.
+/// Products without batch dimensions wait in host memory.
+inline constexpr auto offload_dot_with_no_batch_dims = [](const residual& value) {
+  return dots_with_no_batch_dims_saveable(value) ? keep::offload : keep::recompute;
+};
+
+/// Names of values: of one, whether it carries one of them.
 template <text... Names>
-constexpr bool is_named(const residual& value) {
-  return (false || ... || (value.name == Names.view()));
-}
+struct names {
+  static constexpr bool of(const residual& value) { return (false || ... || (value.name == Names.view())); }
+};
 
 /// Values named so, and no others.
 template <text... Names>
-inline constexpr auto save_only_these_names = [](const residual& value) { return is_named<Names...>(value); };
+inline constexpr auto save_only_these_names = [](const residual& value) { return names<Names...>::of(value); };
 /// Named values with other names than these, and no unnamed ones.
 template <text... Names>
 inline constexpr auto save_any_names_but_these =
-    [](const residual& value) { return !value.name.empty() && !is_named<Names...>(value); };
+    [](const residual& value) { return !value.name.empty() && !names<Names...>::of(value); };
 /// All values but those with these names.
 template <text... Names>
 inline constexpr auto save_anything_except_these_names =
-    [](const residual& value) { return !is_named<Names...>(value); };
-/// What one of the two lets be saved.
-template <auto First, auto Second>
-inline constexpr auto save_from_both_policies = [](const residual& value) { return First(value) || Second(value); };
+    [](const residual& value) { return !names<Names...>::of(value); };
+/// `save_and_offload_only_these_names<names<"scores">, names<"hidden">>`: the former stay on the device, the latter wait in
+/// host memory, all else is computed again.
+template <class Saved, class Offloaded>
+inline constexpr auto save_and_offload_only_these_names = [](const residual& value) {
+  return Saved::of(value) ? keep::save : Offloaded::of(value) ? keep::offload : keep::recompute;
+};
 
 namespace ops {
 
@@ -55,6 +63,17 @@ constexpr keep keeps(const residual& value) {
   if constexpr (std::same_as<decltype(Policy(value)), bool>) return Policy(value) ? keep::save : keep::recompute;
   else return Policy(value);
 }
+
+}  // namespace ops
+
+/// What the first of the two lets be saved or offloaded or, failing that, the second.
+template <auto First, auto Second>
+inline constexpr auto save_from_both_policies = [](const residual& value) {
+  const keep answer = ops::keeps<First>(value);
+  return answer != keep::recompute ? answer : ops::keeps<Second>(value);
+};
+
+namespace ops {
 
 template <text Name>
 inline constexpr auto name_rule = [](std::span<const aval> x, const mesh_value&) {

@@ -152,6 +152,7 @@ constexpr cotangents node_cotangents(graph::graph& g, int id, value ct) {
     case graph::op_kind::manual:
       if (n.operand_count() == 0) return {};
       return {{manual_cotangent(n, operand(0), ct)}};
+    case graph::op_kind::transfer: return {{ct}};
     case graph::op_kind::custom: note_fault(g, message::custom_op_gradient, id); return {};
     default: break;
   }

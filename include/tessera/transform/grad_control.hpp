@@ -7,6 +7,7 @@
 #include <tessera/transform/bodies.hpp>
 #include <tessera/transform/cheap.hpp>
 #include <tessera/transform/grad.hpp>
+#include <tessera/transform/host_moves.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -28,7 +29,7 @@ struct described {
       if (g.at(user).code == op::name && (user == id || g.at(user).operands[0] == id))
         name = graph::value_name(g.at(user));
     const graph::node& n = g.at(id);
-    if (n.code == op::name) return look_at(g, n.operands[0]);
+    if (n.code == op::name || is(n.code, graph::op_kind::transfer)) return look_at(g, n.operands[0]);
     if (n.code == op::result) {
       const graph::control c = graph::control_of(g.at(n.operands[0]));
       const graph::graph& body = g.bodies[static_cast<std::size_t>(c.body + c.bodies() - 1)];
@@ -43,6 +44,21 @@ constexpr graph::keep ask(graph::policy_function policy, const graph::graph& g, 
   about_it.look_at(g, id);
   about_it.value.name = about_it.name.view();
   return policy(about_it.value);
+}
+
+/// The first answer of the policies, the outermost first, other than to compute the value again.
+constexpr graph::keep what_becomes_of(const graph::graph& g, int id, policies around) {
+  for (graph::policy_function policy : around)
+    if (const graph::keep answer = ask(policy, g, id); answer != graph::keep::recompute) return answer;
+  return graph::keep::recompute;
+}
+
+/// Which of the values `saved` are handed over through host memory and are not there yet.
+constexpr graph::list<char> offloaded(const graph::graph& g, const graph::list<int>& saved, policies around) {
+  graph::list<char> moved;
+  for (int id : saved)
+    moved.push_back(!lies_on_host(g, id) && what_becomes_of(g, id, around) == graph::keep::offload ? 1 : 0);
+  return moved;
 }
 
 /// Divides a body with its transpose behind it into what the forward part can compute and what needs cotangents, and
@@ -83,10 +99,15 @@ struct partial_evaluation {
   }
 
   constexpr bool may_keep(int id) const {
-    if (allowed.empty() || joint.at(id).code == op::parameter) return true;
-    for (graph::policy_function policy : allowed)
-      if (ask(policy, joint, id) == graph::keep::save) return true;
-    return false;
+    return allowed.empty() || joint.at(id).code == op::parameter ||
+           what_becomes_of(joint, id, allowed) != graph::keep::recompute;
+  }
+
+  /// Whether a policy offloads, under a name of its own, what is at hand on the device, so that the device need not keep
+  /// it: an argument that a function calls by a name.
+  constexpr bool renamed_on_host(int id) const {
+    return joint.at(id).code == op::name && available[static_cast<std::size_t>(joint.at(id).operands[0])] &&
+           what_becomes_of(joint, id, allowed) == graph::keep::offload;
   }
 
   /// Known values for `outputs`: those that may be kept, are not cheap to compute from others that are, nor from what the
@@ -107,7 +128,8 @@ struct partial_evaluation {
       const auto at = static_cast<std::size_t>(node);
       const op code = joint.at(node).code;
       const bool storable = !is(code, graph::op_kind::list) && code != op::control && code != op::name;
-      if (known[at] && !(made_again(node) && easy[at]) && storable && may_keep(node)) saved.push_back(node);
+      const bool kept = !(made_again(node) && easy[at]) && storable && may_keep(node);
+      if (known[at] && (kept || renamed_on_host(node))) saved.push_back(node);
       else
         for (int k = 0; k < joint.at(node).operand_count(); ++k) push(joint.at(node).operands[k]);
     }
@@ -126,7 +148,7 @@ struct partial_evaluation {
       for (int k = 0; all_present && k < joint.at(i).operand_count(); ++k)
         all_present = present[static_cast<std::size_t>(joint.at(i).operands[k])] != 0;
       const bool is_saved = std::find(saved.begin(), saved.end(), i) != saved.end();
-      if (is_saved && !all_present) needed.push_back(i);
+      if (is_saved && (!all_present || renamed_on_host(i))) needed.push_back(i);
       present[at] = is_saved || all_present || (seen[at] && !is_cheap(joint.at(i).code));
     }
     return needed;
@@ -250,7 +272,9 @@ struct scan_gradient {
 
     graph::list<int> forward_outputs = made;
     for (int s : saved) forward_outputs.push_back(s);
-    const graph::graph forward_body = extract(joint, forward, forward_outputs, checks::keep);
+    const graph::list<char> moved = offloaded(joint, saved, around);
+    const graph::graph forward_body =
+        send_to_host(extract(joint, forward, forward_outputs, checks::keep), made.size(), moved);
 
     graph::control back{graph::control_kind::scan,
                         static_cast<int>(g.bodies.size()),
@@ -262,9 +286,10 @@ struct scan_gradient {
     for (int p : carried) parameters.push_back(p);
     for (int p : incoming) parameters.push_back(p);
     for (std::size_t i = carries(); i < captured(); ++i) parameters.push_back(forward[i + 1]);
+    const std::size_t first_saved = parameters.size();
     for (int p : saved) parameters.push_back(p);
     for (std::size_t i = captured(); i < arguments.size(); ++i) parameters.push_back(forward[i + 1]);
-    g.bodies.push_back(extract(joint, parameters, outputs, checks::drop));
+    g.bodies.push_back(fetch_from_host(extract(joint, parameters, outputs, checks::drop), first_saved, moved));
     g.bodies[static_cast<std::size_t>(c.body)] = forward_body;
 
     graph::list<int> given;
@@ -397,8 +422,11 @@ constexpr graph::list<argument_cotangent> call_cotangents(graph::graph& g, int i
   for (std::size_t s = 0; s < saved.size(); ++s)
     given.push_back(graph::add_result(g, id, static_cast<int>(both.made.size() + s), both.joint.type(saved[s])));
   const graph::control back{graph::control_kind::call, static_cast<int>(g.bodies.size())};
-  g.bodies.push_back(extract(both.joint, parameters, both.outputs, checks::drop));
-  g.bodies[static_cast<std::size_t>(c.body)] = extract(both.joint, both.forward, forward_outputs, checks::keep);
+  const graph::list<char> moved = offloaded(both.joint, saved, allowed);
+  g.bodies.push_back(fetch_from_host(extract(both.joint, parameters, both.outputs, checks::drop),
+                                     parameters.size() - saved.size(), moved));
+  g.bodies[static_cast<std::size_t>(c.body)] =
+      send_to_host(extract(both.joint, both.forward, forward_outputs, checks::keep), both.made.size(), moved);
   return wanted_results(g, graph::add_control(g, back, given), arguments, in.wanted, 0);
 }
 

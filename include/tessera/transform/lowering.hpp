@@ -4,6 +4,7 @@
 
 #include <tessera/graph/program.hpp>
 #include <tessera/transform/fuse.hpp>
+#include <tessera/transform/host_moves.hpp>
 #include <tessera/transform/materialise.hpp>
 #include <tessera/transform/partition.hpp>
 #include <tessera/transform/reading.hpp>
@@ -60,7 +61,8 @@ struct lowering {
       out.constants.push_back({n.value});
       return found = add_buffer(graph::space::constant, static_cast<std::int64_t>(out.constants.size()) - 1, n.type);
     }
-    if (n.code != op::slice) return found = add_buffer(graph::space::temporary, 0, n.type);
+    if (n.code != op::slice)
+      return found = add_buffer(lies_on_host(g, id) ? graph::space::host : graph::space::temporary, 0, n.type);
     const int whole = buffer(n.operands[0]);
     const int part = add_buffer(graph::space::window, whole, n.type);
     out.buffers[static_cast<std::size_t>(part)].offset =
@@ -380,6 +382,11 @@ struct lowering {
     add_step(s);
   }
 
+  constexpr void transfer_step(int id, graph::step_kind kind) {
+    graph::step s = plain_step(kind, id);
+    add_step(s);
+  }
+
   /// The step of a unit that is no movement, collective or control node; those are appended by lower_unit.
   constexpr void own_step(int number, const graph::list<int>& members) {
     const int id = members[0];
@@ -400,6 +407,8 @@ struct lowering {
       case op::custom2:
       case op::custom3: return custom_step(id);
       case op::check_range: return check_step(id);
+      case op::to_host: return transfer_step(id, graph::step_kind::to_host);
+      case op::from_host: return transfer_step(id, graph::step_kind::from_host);
       default: return fused_step(number, members);
     }
   }

@@ -371,6 +371,7 @@ struct partitioner : form_moves {
       case graph::op_kind::contraction: remember(id, contraction(n)); return;
       case graph::op_kind::manual: remember(id, manual(n)); return;
       case graph::op_kind::rows: remember(id, elementwise(n)); return;
+      case graph::op_kind::transfer: remember(id, copy_node(n, {delivered(n.operands[0])}, n.type)); return;
       default: break;
     }
     switch (n.code) {

@@ -18,8 +18,9 @@ struct inheritance {
   graph::list<int> root{};
   graph::list<int> dies{};
 
-  constexpr inheritance(const graph::program& p, const lifetimes& lives) : dies(lives.dies) {
+  constexpr inheritance(const graph::program& p, const lifetimes& lives, graph::space where) : dies(lives.dies) {
     for (std::size_t b = 0; b < p.buffers.size(); ++b) root.push_back(static_cast<int>(b));
+    if (where != graph::space::temporary) return;
     for (std::size_t i = 0; i < p.steps.size(); ++i) {
       const graph::step& s = p.steps[i];
       graph::list<int> given;
@@ -47,8 +48,8 @@ struct inheritance {
   }
 };
 
-/// Puts temporaries at offsets: each at the lowest place that is free during its life. Buffers that follow one another
-/// are placed together.
+/// Puts the buffers of an arena at offsets: each at the lowest place that is free during its life. Buffers that follow one
+/// another are placed together.
 struct placement {
   graph::program& p;
   const lifetimes lives;
@@ -60,11 +61,16 @@ struct placement {
   graph::list<int> guests{};  ///< temporaries that lie in one of them
   std::int64_t total = 0;
 
-  constexpr explicit placement(graph::program& program)
-      : p(program), lives(program), lines(program, lives), follower(program.buffers.size(), -1), space(program, lives) {
+  constexpr placement(graph::program& program, graph::space where)
+      : p(program),
+        lives(program),
+        lines(program, lives, where),
+        follower(program.buffers.size(), -1),
+        space(program, lives) {
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
       if (const int before = p.buffers[b].follows; before >= 0)
         follower[static_cast<std::size_t>(before)] = static_cast<int>(b);
+    if (where != graph::space::temporary) return;
     for (const graph::interface_value& result : p.results)
       if (at(result.buffer).where == graph::space::result) hosts.push_back(result.buffer);
   }
@@ -187,13 +193,13 @@ constexpr void reuse_slices(graph::program& p) {
     }
 }
 
-/// Offsets for all temporaries, largest first. Returns the size of the arena.
-constexpr std::int64_t place_temporaries(graph::program& p) {
-  placement places(p);
+/// Offsets for all temporaries, or for all that lies in host memory, largest first. Returns the size of the arena.
+constexpr std::int64_t place_buffers(graph::program& p, graph::space where = graph::space::temporary) {
+  placement places(p, where);
   graph::list<int> order;
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
-    if (inheritance::is_temporary(p, static_cast<int>(b)) && places.lines.root[b] == static_cast<int>(b) &&
-        places.lives.born[b] >= 0 && p.buffers[b].follows < 0)
+    if (p.buffers[b].where == where && places.lines.root[b] == static_cast<int>(b) && places.lives.born[b] >= 0 &&
+        p.buffers[b].follows < 0)
       order.push_back(static_cast<int>(b));
   std::sort(order.begin(), order.end(), [&](int a, int b) {
     const std::int64_t left = p.buffers[static_cast<std::size_t>(a)].bytes;
@@ -203,7 +209,7 @@ constexpr std::int64_t place_temporaries(graph::program& p) {
   for (int b : order) places.place(b);
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     const graph::buffer& root = p.buffers[static_cast<std::size_t>(places.lines.root[b])];
-    if (!inheritance::is_temporary(p, static_cast<int>(b))) continue;
+    if (p.buffers[b].where != where) continue;
     p.buffers[b].where = root.where;
     p.buffers[b].place = root.place;
     p.buffers[b].offset = root.offset;

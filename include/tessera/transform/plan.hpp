@@ -18,7 +18,14 @@
 #include <tessera/transform/revive.hpp>
 #include <tessera/transform/sum_products.hpp>
 
+#include <algorithm>
+
 namespace tessera::transform {
+
+constexpr bool moves_to_host(const graph::program& p) {
+  return std::any_of(p.steps.begin(), p.steps.end(),
+                     [](const graph::step& s) { return s.kind == graph::step_kind::to_host; });
+}
 
 /// The program of a device, with its memory. `global` has the types of arguments and results as users know them.
 constexpr graph::program plan(const graph::graph& global, const graph::graph& partitioned) {
@@ -38,7 +45,8 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& pa
   place_results(local, out, pass.buffer_of);
   start_in_results(out);
   if (out.loops > 0) reuse_slices(out);
-  out.temporary_bytes = place_temporaries(out);
+  out.temporary_bytes = place_buffers(out);
+  if (moves_to_host(out)) out.host_bytes = place_buffers(out, graph::space::host);
   count_copied_bases(out);
   return out;
 }

@@ -263,7 +263,8 @@ struct propagator {
     if (n.code == op::to_auto || n.code == op::to_explicit || n.code == op::constrain) return boundary(id);
     if (autos[static_cast<std::size_t>(id)] == 0) return untouched(id);
     switch (about(n.code).kind) {
-      case graph::op_kind::elementwise: return elementwise(id, -1);
+      case graph::op_kind::elementwise:
+      case graph::op_kind::transfer: return elementwise(id, -1);
       case graph::op_kind::rows: return elementwise(id, walked_dim(n));
       case graph::op_kind::reduction: return reduction(id);
       case graph::op_kind::contraction:

@@ -15,7 +15,8 @@ namespace tessera::transform {
 /// besides or at any time.
 enum class piece_place : std::uint8_t { elsewhere, after_base, unordered };
 
-/// Puts elementwise units that make more large values than they use up right before the first unit that reads them.
+/// Puts elementwise units that make more large values than they use up, and moves from host memory, right before the first
+/// unit that reads them.
 /// `users[first[u]], ...` are the units that wait for unit u.
 struct late_order {
   const graph::graph& g;
@@ -92,11 +93,13 @@ struct late_order {
     for (std::size_t i = 0; i < order.size(); ++i) place[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
     for (std::size_t i = order.size(); i-- > 0;) {
       const int u = order[i];
-      if (!is(g.at(f.at(u).first).code, graph::op_kind::elementwise)) continue;
+      const op code = g.at(f.at(u).first).code;
+      if (!is(code, graph::op_kind::elementwise) && code != op::from_host) continue;
       const int reader = first_reader(u);
       if (reader < 0) continue;
       const int soonest = place[static_cast<std::size_t>(reader)];
-      if (soonest <= static_cast<int>(i) + 1 || made_by(u) <= kept_longer(u, soonest)) continue;
+      const bool pays = code == op::from_host || made_by(u) > kept_longer(u, soonest);
+      if (soonest <= static_cast<int>(i) + 1 || !pays) continue;
       before[static_cast<std::size_t>(reader)].push_back(u);
       moved[static_cast<std::size_t>(u)] = 1;
       place[static_cast<std::size_t>(u)] = soonest;
