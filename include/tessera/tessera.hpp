@@ -8,7 +8,9 @@
 #include <tessera/analysis/lowered.hpp>
 #include <tessera/analysis/saved_residuals.hpp>
 #include <tessera/analysis/visualize.hpp>
+#include <tessera/nn/key_stream.hpp>
 #include <tessera/nn/linear.hpp>
+#include <tessera/nn/mode.hpp>
 #include <tessera/nn/module.hpp>
 #include <tessera/nn/optimizer.hpp>
 #include <tessera/nn/rngs.hpp>

@@ -318,6 +318,10 @@
     "std::tuple")                                                                                                        \
   X(module_unnamed, "tessera: module: a variable is not among the members that TESSERA_MODULE names; name it there")     \
   X(scan_escape, "tessera: scan: a value of the body is used outside of it; return it as carry or as output")            \
+  X(while_state, "tessera: while_loop: the condition changes a variable; change it in the body")                         \
+  X(vmap_state,                                                                                                          \
+    "tessera: vmap: the function changes a variable of a module, of which there is one for all examples; return the "    \
+    "value, or use scan")                                                                                                \
   X(step_copy,                                                                                                           \
     "tessera: jit: the step changes a copy of its argument; take modules and optimizers by reference, auto& "            \
     "model")                                                                                                             \

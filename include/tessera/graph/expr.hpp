@@ -17,12 +17,32 @@ struct trace_handle {
   graph::graph* owner = nullptr;
   int id = -1;
   const trace_handle* home = nullptr;  ///< of an argument's variable: its place; a copy has it too
+  bool watched = false;                ///< of another variable: bodies that change it hand the change on, as for `home`
+  bool evaluates = false;              ///< of a variable: its layer evaluates, it does not train
 
-  /// Stands for another node from now on. That a copy of an argument is changed is noted.
+  /// Stands for another node from now on. A body notes that it changes a variable from around it; that a copy of an
+  /// argument is changed is noted too.
   constexpr void become(graph::graph* graph, int node) {
+    if (owner != nullptr && graph != nullptr && (watched || home != nullptr)) {
+      tessera::graph::graph& here = owner->active();
+      if (home != nullptr && home != this) {
+        here.outermost().note_changed_copy(home);
+      } else if (here.sees(graph)) {
+        if (owner != &here) here.assigned.push_back({this, owner, id});
+        node = here.import_node(graph, node);
+        graph = &here;
+      }
+    }
     owner = graph;
     id = node;
-    if (home != nullptr && home != this && graph != nullptr) graph->outermost().note_changed_copy(home);
+  }
+
+  /// Stands for a node, as nobody's variable.
+  constexpr void stand_for(graph::graph* graph, int node) {
+    owner = graph;
+    id = node;
+    home = nullptr;
+    watched = false;
   }
 };
 

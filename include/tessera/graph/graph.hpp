@@ -12,6 +12,10 @@
 #include <cstdint>
 #include <string_view>
 
+namespace tessera {
+struct trace_handle;
+}
+
 namespace tessera::graph {
 
 /// What a checkpoint policy is asked about: a value that the gradient of a region could use. `name` is that of
@@ -61,6 +65,15 @@ struct capture {
   int parameter = -1;
 };
 
+struct graph;
+
+/// A variable from around a body that the body gave another value, and the node that it stood for.
+struct assignment {
+  trace_handle* variable = nullptr;
+  graph* owner = nullptr;
+  int id = -1;
+};
+
 /// What shows only when a step is traced to be wrong with it: a message, the argument it is about, one or two types to
 /// show.
 struct trace_fault {
@@ -84,10 +97,11 @@ struct graph {
   const void* changed_copy = nullptr;  ///< of the outermost graph: the argument's variable whose copy was changed first
 
   // Of a body that is being traced, and of the graph around all bodies.
-  graph* parent = nullptr;     ///< the graph whose node will run this body
-  graph* innermost = nullptr;  ///< of the outermost graph: the body that is being traced, or null
-  list<capture> captures{};    ///< parameters behind those that the control node gives
-  bool backward = false;       ///< whether it is the body of a custom gradient
+  graph* parent = nullptr;      ///< the graph whose node will run this body
+  graph* innermost = nullptr;   ///< of the outermost graph: the body that is being traced, or null
+  list<capture> captures{};     ///< parameters behind those that the control node gives
+  list<assignment> assigned{};  ///< variables from around it that it changed
+  bool backward = false;        ///< whether it is the body of a custom gradient
 
   constexpr int size() const { return static_cast<int>(nodes.count); }
   constexpr const node& at(int i) const { return nodes.first[i]; }

@@ -10,8 +10,15 @@
 #include <tessera/runtime/tensor.hpp>
 
 #include <concepts>
+#include <cstdint>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#if defined(TESSERA_COMPILED)
+#include <algorithm>
+#endif
 
 namespace tessera::nn {
 
@@ -35,29 +42,72 @@ constexpr void visit_kind(T& object, F&& f) {
   });
 }
 
-/// New memory with what an initialiser says, block by block, so that any mesh gets the same array; zeros where the
-/// elements are no floating-point numbers.
-runtime::storage_ptr initialised(const aval& type, const mesh_value& mesh, const initializer& init, random::key key);
-
-/// The same with one key a layer, for arrays of layers side by side: the first `stacked` dimensions number the layers.
+/// New memory with what an initialiser says, block by block, so that any mesh gets the same array. With one key a layer,
+/// for arrays of layers side by side: the first `stacked` dimensions number the layers. Integers are constants.
 runtime::storage_ptr initialised_layers(const aval& type, const mesh_value& mesh, const initializer& init,
                                         std::span<const random::key> keys, int stacked);
 
-/// Appends the keys of the layers of a stacked variable, whose stack draws from `key`, and those of stacks within.
-template <class V>
-void append_layer_keys(std::vector<random::key>& keys, random::key key) {
-  for (const random::key layer : random::split(key, V::layers)) {
-    const random::key own = random::fold_in(layer, V::draw);
-    if constexpr (requires { V::layer_variable::layers; }) append_layer_keys<typename V::layer_variable>(keys, own);
-    else keys.push_back(own);
-  }
-}
+/// New memory that holds keys, two words each.
+runtime::storage_ptr keys_side_by_side(const aval& type, const mesh_value& mesh, std::span<const random::key> keys);
 
 /// How many stacks a variable is in.
 template <class V>
 constexpr int stacks_around() {
   if constexpr (requires { V::layers; }) return 1 + stacks_around<typename V::layer_variable>();
   else return 0;
+}
+
+/// The streams that the layers of a module draw from: those of the whole, and of each layer of the stacks around a
+/// variable.
+class layer_streams {
+ public:
+  explicit layer_streams(rngs& streams) : streams_(streams) {}
+
+  /// Begins stacks of `layers` layers around the variables to come, within `depth` others.
+  void begin(std::size_t depth, std::int64_t layers);
+
+  /// How many layers a variable in `depth` stacks has.
+  std::size_t layers(std::size_t depth) const { return depth == 0 ? 1 : levels_[depth - 1].size(); }
+
+  /// A key for each layer of a variable in `depth` stacks.
+  std::vector<random::key> draw(std::size_t depth, std::string_view stream);
+
+ private:
+  rngs& streams_;
+  std::vector<std::vector<rngs>> levels_{};
+};
+
+/// Begins the stacks whose first variable V is.
+template <class V>
+void begin_stacks(layer_streams& streams, std::size_t depth = 0) {
+  if constexpr (requires { V::layers; }) {
+    if (V::leaf == 0) streams.begin(depth, V::layers);
+    begin_stacks<typename V::layer_variable>(streams, depth + 1);
+  }
+}
+
+/// The variable itself, or that of one layer of the stacks around it.
+template <class V>
+struct of_one_layer : std::type_identity<V> {};
+template <class V>
+requires requires { V::layers; }
+struct of_one_layer<V> : of_one_layer<typename V::layer_variable> {};
+
+/// Memory for a variable: what its initialiser says, or keys of a stream.
+template <class V>
+runtime::storage_ptr initial_array(const aval& type, const mesh_value& mesh, layer_streams& streams) {
+  constexpr auto depth = static_cast<std::size_t>(stacks_around<V>());
+  using own = typename of_one_layer<V>::type;
+  begin_stacks<V>(streams);
+  if constexpr (requires { own::stream; }) {
+    return keys_side_by_side(type, mesh, streams.draw(depth, own::stream));
+  } else {
+    constexpr bool draws =
+        std::same_as<typename V::variable_kind, param> || V::init.drawn != initializer::draw::constant;
+    const std::vector<random::key> keys =
+        draws ? streams.draw(depth, "params") : std::vector<random::key>(streams.layers(depth));
+    return initialised_layers(type, mesh, V::init, keys, static_cast<int>(depth));
+  }
 }
 
 /// Raises value_error: a variable holds no array.
@@ -98,9 +148,12 @@ void fill_blocks(runtime::storage& to, const initializer& init, std::span<const 
         });
 }
 
-TESSERA_COMPILED runtime::storage_ptr initialised(const aval& type, const mesh_value& mesh, const initializer& init,
-                                                  random::key key) {
-  return initialised_layers(type, mesh, init, {&key, 1}, 0);
+/// Fills an array of integers with the constant of an initialiser.
+template <class T>
+void fill_integers(runtime::storage& to, const initializer& init) {
+  const auto value = static_cast<T>(init.drawn == initializer::draw::constant ? init.gain : 0);
+  for (std::int64_t shard = 0; shard < to.shards; ++shard)
+    std::fill_n(reinterpret_cast<T*>(to.block(shard)), static_cast<std::size_t>(to.block_bytes) / sizeof(T), value);
 }
 
 TESSERA_COMPILED runtime::storage_ptr initialised_layers(const aval& type, const mesh_value& mesh,
@@ -109,7 +162,37 @@ TESSERA_COMPILED runtime::storage_ptr initialised_layers(const aval& type, const
   runtime::storage_ptr data = runtime::make_storage(type, mesh);
   if (type.type == dtype::f32) fill_blocks<float>(*data, init, keys, stacked);
   if (type.type == dtype::f64) fill_blocks<double>(*data, init, keys, stacked);
+  if (type.type == dtype::i32) fill_integers<std::int32_t>(*data, init);
+  if (type.type == dtype::u32) fill_integers<std::uint32_t>(*data, init);
   return data;
+}
+
+TESSERA_COMPILED runtime::storage_ptr keys_side_by_side(const aval& type, const mesh_value& mesh,
+                                                        std::span<const random::key> keys) {
+  std::vector<std::uint32_t> words;
+  for (const random::key k : keys) words.insert(words.end(), {k.hi, k.lo});
+  runtime::storage_ptr data = runtime::make_storage(type, mesh);
+  runtime::copy_from_host(*data, words.data());
+  return data;
+}
+
+TESSERA_COMPILED void layer_streams::begin(std::size_t depth, std::int64_t layers) {
+  std::vector<rngs> inner;
+  const auto divide = [&](rngs& around) {
+    for (rngs& each : around.split(static_cast<std::size_t>(layers))) inner.push_back(std::move(each));
+  };
+  if (depth == 0) divide(streams_);
+  else
+    for (rngs& around : levels_[depth - 1]) divide(around);
+  levels_.resize(depth);
+  levels_.push_back(std::move(inner));
+}
+
+TESSERA_COMPILED std::vector<random::key> layer_streams::draw(std::size_t depth, std::string_view stream) {
+  if (depth == 0) return {streams_(stream)};
+  std::vector<random::key> keys;
+  for (rngs& layer : levels_[depth - 1]) keys.push_back(layer(stream));
+  return keys;
 }
 
 TESSERA_COMPILED void report_uninitialised() {
@@ -122,27 +205,21 @@ TESSERA_COMPILED void report_uninitialised() {
 
 namespace tessera {
 
-/// A module with every variable initialised, cut over Mesh: `init<mlp, cluster>(nn::rngs{.params = 0})`. Each variable
-/// draws one key from the stream `params`, in the order of construction, whether its initialiser uses it or not; a stack
-/// of layers draws one and splits it among them. A variable whose spec does not fit the mesh does not compile. Source:
-/// Flax NNX.
+/// A module with every variable initialised, cut over Mesh: `init<mlp, cluster>(nn::rngs{.params = 0})`. In the order of
+/// construction each parameter draws one key from the stream `params`, whether its initialiser uses it or not, and each
+/// nn::key_stream one from the stream of its name; other variables draw none, unless their initialiser is random. A stack
+/// of layers draws one key of each stream and splits it among the layers. A variable whose spec does not fit the mesh does
+/// not compile. Source: Flax NNX.
 template <class Model, class Mesh = mesh<>>
 nn::bound<Model, Mesh> init(nn::rngs streams) {
   check_module<Model>();
   nn::bound<Model, Mesh> model;
   if constexpr (fits<Model, Mesh>()) {
-    random::key of_stack{};
+    nn::layer_streams layers(streams);
     visit_variables(static_cast<Model&>(model), [&](auto& v) {
       using V = std::remove_cvref_t<decltype(v)>;
       constexpr aval type = resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result;
-      if constexpr (constexpr int stacked = nn::stacks_around<V>(); stacked == 0) {
-        v.data = nn::initialised(type, Mesh::value, V::init, streams("params"));
-      } else {
-        if (V::leaf == 0) of_stack = streams("params");
-        std::vector<random::key> keys;
-        nn::append_layer_keys<V>(keys, of_stack);
-        v.data = nn::initialised_layers(type, Mesh::value, V::init, keys, stacked);
-      }
+      v.data = nn::initial_array<V>(type, Mesh::value, layers);
     });
   }
   return model;

@@ -68,6 +68,10 @@ struct rngs {
   random::key operator()(std::string_view name);
   rng_stream fork(std::string_view name) { return (*this)[name].fork(); }
 
+  /// Streams for n things side by side: every stream gives one key, whose n children are the bases of theirs. Source:
+  /// `flax.nnx.split_rngs`.
+  std::vector<rngs> split(std::size_t n);
+
  private:
   rng_stream* find(std::string_view name);
   std::string listed() const;
@@ -98,6 +102,21 @@ TESSERA_COMPILED std::string rngs::listed() const {
   add("params", params), add("dropout", dropout);
   for (const auto& [name, stream] : others) add(name, stream);
   return names.empty() ? "none" : names;
+}
+
+TESSERA_COMPILED std::vector<rngs> rngs::split(std::size_t n) {
+  std::vector<rngs> parts(n, *this);
+  const auto divide = [n](rng_stream& stream, auto of_part) {
+    if (!stream.present()) return;
+    const std::vector<random::key> bases = random::split(stream(), n);
+    for (std::size_t i = 0; i < n; ++i) of_part(i) = bases[i];
+  };
+  divide(default_stream, [&](std::size_t i) -> rng_stream& { return parts[i].default_stream; });
+  divide(params, [&](std::size_t i) -> rng_stream& { return parts[i].params; });
+  divide(dropout, [&](std::size_t i) -> rng_stream& { return parts[i].dropout; });
+  for (std::size_t s = 0; s < others.size(); ++s)
+    divide(others[s].second, [&](std::size_t i) -> rng_stream& { return parts[i].others[s].second; });
+  return parts;
 }
 
 TESSERA_COMPILED random::key rngs::operator()(std::string_view name) { return (*this)[name](); }

@@ -33,14 +33,12 @@ using variable_side_by_side =
     variable<typename V::variable_kind, V::element, typename stacked_shape<N, typename V::shape_type>::type,
              typename stacked_spec<typename V::spec_type>::type, V::init>;
 
-/// N variables of type V side by side. Leaf is its place among the variables of a layer, Draw the place of its key among
-/// those that a layer draws.
-template <std::int64_t N, class V, int Leaf, int Draw>
+/// N variables of type V side by side. Leaf is its place among the variables of a layer.
+template <std::int64_t N, class V, int Leaf>
 struct stacked_variable : variable_side_by_side<N, V> {
   using layer_variable = V;
   static constexpr std::int64_t layers = N;
   static constexpr int leaf = Leaf;
-  static constexpr int draw = Draw;
 
   using variable_side_by_side<N, V>::operator=;
 };
@@ -55,24 +53,22 @@ inline constexpr bool is_stack<stack<N, Block>> = true;
 
 namespace detail {
 
-/// A variable of a layer, and the number of its key.
-template <class V, int Draw>
-struct drawn {};
-
-/// The variables met so far, and how many keys they draw.
-template <int Draws, class... Vs>
-struct drawn_list {};
+/// The variables of a layer.
+template <class... Vs>
+struct variable_list {
+  static constexpr std::size_t length = sizeof...(Vs);
+};
 
 template <class T>
 struct part {};
 
-template <int Draws, class... Vs, class T>
-constexpr auto operator+(drawn_list<Draws, Vs...> met, part<T>) {
+template <class... Vs, class T>
+constexpr auto operator+(variable_list<Vs...> met, part<T>) {
   if constexpr (Variable<T>) {
-    return drawn_list<Draws + 1, Vs..., drawn<T, Draws>>{};
+    return variable_list<Vs..., T>{};
   } else if constexpr (is_stack<T>) {
     return []<class... Inside>(std::type_identity<std::tuple<Inside...>>) {
-      return drawn_list<Draws + 1, Vs..., drawn<Inside, Draws>...>{};
+      return variable_list<Vs..., Inside...>{};
     }(std::type_identity<typename T::variables>{});
   } else if constexpr (Module<T>) {
     constexpr auto accessors = T::hana_accessors_impl::apply();
@@ -91,23 +87,18 @@ constexpr auto operator+(drawn_list<Draws, Vs...> met, part<T>) {
   }
 }
 
-template <std::int64_t N, class List, class Order>
+template <std::int64_t N, class List, class Leaves>
 struct side_by_side;
-template <std::int64_t N, int Draws, class... Vs, int... Draw, std::size_t... Leaf>
-struct side_by_side<N, drawn_list<Draws, drawn<Vs, Draw>...>, std::index_sequence<Leaf...>>
-    : std::type_identity<std::tuple<stacked_variable<N, Vs, static_cast<int>(Leaf), Draw>...>> {};
-
-template <class List>
-inline constexpr std::size_t length = 0;
-template <int Draws, class... Vs>
-inline constexpr std::size_t length<drawn_list<Draws, Vs...>> = sizeof...(Vs);
+template <std::int64_t N, class... Vs, std::size_t... Leaf>
+struct side_by_side<N, variable_list<Vs...>, std::index_sequence<Leaf...>>
+    : std::type_identity<std::tuple<stacked_variable<N, Vs, static_cast<int>(Leaf)>...>> {};
 
 /// What a layer with its handles leaves behind besides its result: its variables that are no parameters.
 template <class M, class Block>
 constexpr auto states_of(Block& block) {
   // Types come from the variables, handles from the walk.
-  using list = decltype(drawn_list<0>{} + part<std::remove_const_t<Block>>{});
-  const auto arrays = []<int Draws, class... Vs, int... Draw>(drawn_list<Draws, drawn<Vs, Draw>...>) {
+  using list = decltype(variable_list<>{} + part<std::remove_const_t<Block>>{});
+  const auto arrays = []<class... Vs>(variable_list<Vs...>) {
     const auto array = []<class V>(std::type_identity<V>) {
       if constexpr (std::same_as<typename V::variable_kind, param>) return std::tuple<>{};
       else return std::tuple<typename ops::over<M>::template leaf<V>::type>{};
@@ -131,16 +122,16 @@ constexpr auto states_of(Block& block) {
 /// `layers(x)` is block(...block(block(x))), a scan: the block is traced, differentiated, planned and compiled once,
 /// whatever N. `layers.apply(f, x)` calls f(block, x) for every layer, so `apply(checkpoint<policy>(f), x)` computes
 /// layers again for the gradient; in `scan(f, carry, layers)`, alone or beside arrays, f gets a layer for each trip.
-/// Variables of other kinds than `param` that a layer changes are changed in the stack. Keys: layer i draws from
-/// split(key, N)[i], where key is the one draw of the stack from its stream. Stacks nest. Gradient, memory and
-/// collectives: those of scan. Errors: a layer that gives another type than it takes. Source: flax.nnx.scan, nnx.vmap.
+/// Variables of other kinds than `param` that a layer changes are changed in the stack. Keys: the stack draws one key
+/// from each stream there is; layer i draws from streams of its own, with base split(key, N)[i]. Stacks nest. Gradient, memory and
+/// collectives: those of scan. Errors: a layer that gives another type than it takes. Source: flax.nnx.scan, nnx.vmap,
+/// nnx.split_rngs.
 template <std::int64_t N, class Block>
 struct stack {
   static_assert(N > 0, "nn::stack<N, Block> has one layer or more");
   using block_type = Block;
-  using layer_list = decltype(detail::drawn_list<0>{} + detail::part<Block>{});
-  using variables =
-      typename detail::side_by_side<N, layer_list, std::make_index_sequence<detail::length<layer_list>>>::type;
+  using layer_list = decltype(detail::variable_list<>{} + detail::part<Block>{});
+  using variables = typename detail::side_by_side<N, layer_list, std::make_index_sequence<layer_list::length>>::type;
   static constexpr std::int64_t layers = N;
 
   Block block;        ///< configuration of the layers; its variables are empty
@@ -190,7 +181,9 @@ struct stack {
   constexpr auto apply(F f, const X& x, const Rest&... rest) {
     auto [out, states] = scan(
         [&](auto carry, Block layer) {
+          ops::watch watched(layer);
           auto made = f(layer, carry, rest...);
+          watched.end();
           if constexpr (Poison<decltype(made)>) return poison{};
           else return std::pair(made, detail::states_of<typename ops::mesh_of_tree<decltype(made)>::type>(layer));
         },

@@ -44,7 +44,7 @@ struct variable {
   runtime::storage_ptr data{};
 
   constexpr variable() = default;
-  constexpr variable(const variable&) = default;
+  constexpr variable(const variable& other) : handle(other.handle), data(other.data) { handle.watched = false; }
   constexpr variable(variable&&) = default;
   constexpr variable& operator=(const variable& other) {
     handle.become(other.handle.owner, other.handle.id);
@@ -78,6 +78,24 @@ struct variable {
     return *this;
   }
   constexpr variable& operator=(poison) { return *this; }
+
+  /// `calls += 1`: the variable plus, minus, times, by something, of its own type.
+  template <class T>
+  constexpr variable& operator+=(const T& x) {
+    return *this = *this + x;
+  }
+  template <class T>
+  constexpr variable& operator-=(const T& x) {
+    return *this = *this - x;
+  }
+  template <class T>
+  constexpr variable& operator*=(const T& x) {
+    return *this = *this * x;
+  }
+  template <class T>
+  constexpr variable& operator/=(const T& x) {
+    return *this = *this / x;
+  }
 
   /// A const variable is not assigned: the build stops.
   template <ArrayLike Value>

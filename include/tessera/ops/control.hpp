@@ -16,7 +16,16 @@ namespace ops {
 /// A body while it is traced: operations are written there until it is closed.
 class open_body {
  public:
+  /// A variable from around the body that it changed, what that stood for before, and the node it stands for here.
+  struct change {
+    trace_handle* variable = nullptr;
+    graph::graph* owner = nullptr;
+    int before = -1;
+    int after = -1;
+  };
+
   graph::graph body{};
+  graph::list<change> changes{};  ///< once it is closed; the variables stand for what they stood for before
 
   constexpr explicit open_body(graph::graph& here) : outermost_(here.outermost()), previous_(outermost_.innermost) {
     body.mesh = here.mesh;
@@ -31,7 +40,7 @@ class open_body {
     return {{&body, trip_}};
   }
 
-  /// A tree whose leaves are new parameters.
+  /// A tree whose leaves are new parameters. Bodies within this one hand on what they change in it, wherever it is moved.
   template <class Form, class M>
   constexpr Form bind(Form form) {
     graph::list<int> nodes;
@@ -39,6 +48,9 @@ class open_body {
       nodes.push_back(body.add_parameter(rebind(type, M::value, body.mesh)));
     std::size_t next = 0;
     set_nodes(form, body, nodes, next);
+    for_each_leaf(form, [](auto& leaf) {
+      if constexpr (Variable<decltype(leaf)>) leaf.handle.watched = true;
+    });
     return form;
   }
 
@@ -50,7 +62,46 @@ class open_body {
     for (int node : nodes) body.outputs.push_back({node, -1});
   }
 
+  /// Variables from around the body stand for new parameters; what they stand for in the end is among the changes.
+  constexpr void carry(const graph::list<change>& variables) {
+    for (const change& c : variables) {
+      body.assigned.push_back({c.variable, c.variable->owner, c.variable->id});
+      const int before = body.parent->import_node(c.variable->owner, c.variable->id);
+      c.variable->owner = &body;
+      c.variable->id = body.add_parameter(body.parent->type(before));
+    }
+  }
+
+  /// The end of what the body computes: changed variables stand for what they stood for before.
+  constexpr void settle() {
+    for (const graph::assignment& a : body.assigned) {
+      const bool known = body.sees(a.variable->owner);
+      if (!known) outermost_.report({message::scan_escape, -1, a.owner->type(a.id)});
+      const int after = body.import_node(known ? a.variable->owner : a.owner, known ? a.variable->id : a.id);
+      changes.push_back({a.variable, a.owner, a.id, after});
+      a.variable->owner = a.owner;
+      a.variable->id = a.id;
+    }
+    body.assigned.clear();
+  }
+
+  /// What changed is an output.
+  constexpr void put_out_changes() {
+    for (const change& c : changes) body.outputs.push_back({c.after, -1});
+  }
+
+  /// What a variable stands for in the end, in a closed body of `here`; `c` is how another body changed it.
+  constexpr int last(graph::graph& here, const change& c) {
+    for (const change& own : changes)
+      if (own.variable == c.variable) return own.after;
+    body.parent = &here;
+    const int node = body.import_node(c.owner, c.before);
+    body.parent = nullptr;
+    return node;
+  }
+
   constexpr void close() {
+    settle();
     outermost_.innermost = previous_;
     body.parent = nullptr;
   }
@@ -97,6 +148,15 @@ constexpr int finish(graph::graph& here, graph::control c, graph::list<int> argu
   }
   arguments.insert(arguments.end(), captured.begin(), captured.end());
   return graph::add_control(here, c, arguments);
+}
+
+/// Variables that bodies changed stand for the results of the control node from number `first` on.
+constexpr void hand_on(const graph::list<open_body::change>& changes, graph::graph& here, const graph::control& c,
+                       int node, int body, int first) {
+  for (const open_body::change& changed : changes) {
+    const aval type = graph::result_type(c, here.bodies[static_cast<std::size_t>(body)], first);
+    changed.variable->become(&here, graph::add_result(here, node, first++, type));
+  }
 }
 
 /// A tree whose leaves are the results of a control node from number `first` on.
@@ -222,25 +282,45 @@ constexpr auto scan_over(Call call, const Init& init, const Xs& xs) {
       graph::graph* owner = owner_of_tree(init);
       if (owner == nullptr) owner = owner_of_tree(xs);
       graph::graph& here = owner->active();
-      graph::list<int> arguments;
-      append_nodes(init, here, arguments);
-      const auto carries = static_cast<int>(arguments.size());
-      append_nodes(xs, here, arguments);
-      open_body traced(here);
-      carry carried = traced.template bind<carry, M>(shaped_like<carry>(init));
-      slices sliced = traced.template bind<slices, M>(shaped_like<slices>(xs));
-      const auto out = call(traced.template trip<M>(), carried, sliced);
-      traced.put_out(out.first);
-      traced.put_out(out.second);
-      traced.close();
-      graph::control c{
-          graph::control_kind::scan, 0, Trips, carries, static_cast<int>(arguments.size()) - carries, Reverse};
-      open_body* const bodies[] = {&traced};
-      const auto body = static_cast<int>(here.bodies.size());
-      const int node = finish(here, c, arguments, bodies);
+      const auto trace = [&](open_body& traced, const graph::list<open_body::change>& state) {
+        carry carried = traced.template bind<carry, M>(shaped_like<carry>(init));
+        traced.carry(state);
+        const auto out = call(traced.template trip<M>(), std::move(carried),
+                              traced.template bind<slices, M>(shaped_like<slices>(xs)));
+        traced.settle();
+        traced.put_out(out.first);
+        traced.put_out_changes();
+        traced.put_out(out.second);
+        traced.close();
+      };
       using outputs = typename map_tree<body_form<output, M>, stacked_over<Trips>::template leaf>::type;
-      return std::pair(results_of(carried, here, c, node, body, 0),
-                       results_of(outputs{}, here, c, node, body, carries));
+      const auto write = [&](open_body& traced) {
+        const auto states = static_cast<int>(traced.changes.size());
+        graph::list<int> arguments;
+        append_nodes(init, here, arguments);
+        const auto carries = static_cast<int>(arguments.size());
+        for (const open_body::change& c : traced.changes) arguments.push_back(here.import_node(c.owner, c.before));
+        append_nodes(xs, here, arguments);
+        const graph::control c{graph::control_kind::scan,
+                               0,
+                               Trips,
+                               carries + states,
+                               static_cast<int>(arguments.size()) - carries - states,
+                               Reverse};
+        open_body* const bodies[] = {&traced};
+        const graph::list<open_body::change> changes = traced.changes;
+        const auto body = static_cast<int>(here.bodies.size());
+        const int node = finish(here, c, arguments, bodies);
+        hand_on(changes, here, c, node, body, carries);
+        return std::pair(results_of(shaped_like<carry>(init), here, c, node, body, 0),
+                         results_of(outputs{}, here, c, node, body, carries + states));
+      };
+      open_body traced(here);
+      trace(traced, {});
+      if (traced.changes.empty()) return write(traced);
+      open_body again(here);
+      trace(again, traced.changes);
+      return write(again);
     }
   }
 }
@@ -306,21 +386,51 @@ constexpr auto while_over(Condition condition, F f, const Init& init) {
     return poison{};
   } else {
     graph::graph& here = owner_of_tree(init)->active();
-    graph::list<int> arguments;
-    append_nodes(init, here, arguments);
+    const auto trace = [&](open_body& traced, const graph::list<open_body::change>& state, const auto& function) {
+      carry carried = traced.template bind<carry, M>(shaped_like<carry>(init));
+      traced.carry(state);
+      const auto out = function(std::move(carried));
+      traced.settle();
+      traced.put_out(out);
+    };
+    open_body trial(here);
+    trace(trial, {}, f);
+    trial.close();
     open_body asked(here);
-    asked.put_out(condition(asked.template bind<carry, M>(shaped_like<carry>(init))));
+    trace(asked, trial.changes, condition);
+    if (asked.changes.size() != trial.changes.size()) here.outermost().report({message::while_state, -1, {}});
     asked.close();
     open_body traced(here);
-    const carry carried = traced.template bind<carry, M>(shaped_like<carry>(init));
-    traced.put_out(f(carried));
+    trace(traced, trial.changes, f);
+    traced.put_out_changes();
     traced.close();
+    graph::list<int> arguments;
+    append_nodes(init, here, arguments);
+    const auto carries = static_cast<int>(arguments.size());
+    for (const open_body::change& c : traced.changes) arguments.push_back(here.import_node(c.owner, c.before));
     const graph::control c{graph::control_kind::while_loop, 0, 1, static_cast<int>(arguments.size())};
     open_body* const bodies[] = {&asked, &traced};
+    const graph::list<open_body::change> changes = traced.changes;
     const auto body = static_cast<int>(here.bodies.size());
     const int node = finish(here, c, arguments, bodies);
-    return results_of(carried, here, c, node, body + 1, 0);
+    hand_on(changes, here, c, node, body + 1, carries);
+    return results_of(shaped_like<carry>(init), here, c, node, body + 1, 0);
   }
+}
+
+/// The variables that one of two closed branches changed; both put out what they stand for in the end.
+constexpr graph::list<open_body::change> changes_of_either(graph::graph& here, open_body& yes, open_body& no) {
+  graph::list<open_body::change> changes = yes.changes;
+  for (const open_body::change& c : no.changes) {
+    bool known = false;
+    for (const open_body::change& other : yes.changes) known |= other.variable == c.variable;
+    if (!known) changes.push_back(c);
+  }
+  for (const open_body::change& c : changes) {
+    yes.body.outputs.push_back({yes.last(here, c), -1});
+    no.body.outputs.push_back({no.last(here, c), -1});
+  }
+  return changes;
 }
 
 /// A branch over mesh M.
@@ -349,10 +459,13 @@ constexpr auto branch_over(const Predicate& predicate, OnTrue on_true, OnFalse o
     const auto form = trace(yes, on_true);
     open_body no(here);
     trace(no, on_false);
+    const graph::list<open_body::change> changes = changes_of_either(here, yes, no);
     const graph::control c{graph::control_kind::branch};
     open_body* const bodies[] = {&yes, &no};
     const auto body = static_cast<int>(here.bodies.size());
+    const auto results = static_cast<int>(yes.body.outputs.size() - changes.size());
     const int node = finish(here, c, arguments, bodies);
+    hand_on(changes, here, c, node, body, results);
     return results_of(form, here, c, node, body, 0);
   }
 }

@@ -150,7 +150,7 @@ constexpr void append_nodes(const T& tree, graph::graph& here, graph::list<int>&
 template <class T>
 constexpr void set_nodes(T& tree, graph::graph& g, const graph::list<int>& nodes, std::size_t& next) {
   for_each_leaf(tree, [&](auto& leaf) {
-    if constexpr (requires { leaf.handle; }) leaf.handle = {&g, nodes[next++]};
+    if constexpr (requires { leaf.handle; }) leaf.handle.stand_for(&g, nodes[next++]);
   });
 }
 
@@ -171,6 +171,49 @@ inline constexpr bool holds_unstacked<std::pair<A, B>> = holds_unstacked<A> || h
 template <class T, std::size_t N>
 inline constexpr bool holds_unstacked<std::array<T, N>> = holds_unstacked<T>;
 
+/// A layer of a stack: its configuration, and whether its variables evaluate.
+template <Stacked T>
+constexpr typename T::block_type layer_of(const T& from) {
+  typename T::block_type layer = from.block;
+  graph::list<char> evaluates;
+  visit_variables(from, [&](const auto& v) { evaluates.push_back(v.handle.evaluates ? 1 : 0); });
+  std::size_t next = 0;
+  visit_variables(layer, [&](auto& v) { v.handle.evaluates = evaluates[next++] != 0; });
+  return layer;
+}
+
+/// The variables of a module that a function is given by reference: bodies within it hand on what they change there.
+template <class T>
+class watch {
+ public:
+  constexpr explicit watch(T& object) : object_(object) {
+    if constexpr (watches)
+      visit_variables(object_, [&](auto& v) {
+        before_.push_back({v.handle.home, v.handle.watched});
+        if (v.handle.home != &v.handle) v.handle.home = nullptr, v.handle.watched = true;
+      });
+  }
+  /// From now on as before.
+  constexpr void end() {
+    std::size_t next = 0;
+    if constexpr (watches)
+      visit_variables(object_, [&](auto& v) {
+        v.handle.home = before_[next].home;
+        v.handle.watched = before_[next++].watched;
+      });
+  }
+
+ private:
+  struct state {
+    const trace_handle* home = nullptr;
+    bool watched = false;
+  };
+  static constexpr bool watches = Walked<std::remove_const_t<T>> && !std::is_const_v<T>;
+
+  T& object_;
+  graph::list<state> before_{};
+};
+
 /// A tree of form Form, with the configuration of the modules in `from`.
 template <class Form, class T>
 constexpr Form shaped_like(const T& from) {
@@ -184,7 +227,7 @@ constexpr Form shaped_like(const T& from) {
     (std::make_index_sequence<std::tuple_size_v<Form>>{});
     return form;
   } else if constexpr (Stacked<T>) {
-    return from.block;
+    return layer_of(from);
   } else {
     return Form{};
   }

@@ -112,13 +112,18 @@ struct argument_list {
   template <class Arg>
   void collect(Arg& arg) {
     const argument* first = next;
-    if constexpr (Tensor<Arg>) {
+    if constexpr (transform::Viewed<Arg>) {
+      return collect(arg.model());
+    } else if constexpr (Tensor<Arg>) {
       *next++ = {.data = &arg.data()};
       *object = {.names = type_text<std::remove_const_t<Arg>>()};
     } else if constexpr (Number<Arg>) {
       *next++ = {.number = &arg, .type = dtype_of<std::remove_const_t<Arg>>};
     } else {
-      visit_variables(arg, [this](auto& v) { variable(v.data); });
+      visit_variables(arg, [this](auto& v) {
+        if (v.handle.evaluates) report_evaluates();
+        variable(v.data);
+      });
       constexpr auto& names = variable_paths<std::remove_const_t<Arg>>::chars;
       *object = {.names = {names.data(), names.size()}, .object = &arg, .bytes = sizeof(Arg)};
     }

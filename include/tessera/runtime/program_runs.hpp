@@ -61,6 +61,9 @@ struct step_argument {
   std::size_t count = 0;
 };
 
+/// Raises value_error: a compiled step is passed a module for which nn::eval was called outside.
+[[noreturn]] void report_evaluates();
+
 /// Executors of one program. A run takes one that is not running and gives it back, so calls from several threads each
 /// have an arena.
 class program_runs {
@@ -81,6 +84,12 @@ class program_runs {
 };
 
 #if defined(TESSERA_COMPILED)
+
+TESSERA_COMPILED void report_evaluates() {
+  throw value_error(
+      "jit: a module evaluates since nn::eval, which a compiled step cannot see; call nn::eval in the step, "
+      "or pass nn::eval_mode(model)");
+}
 
 /// An executor with what its calls need.
 struct program_slot {

@@ -89,6 +89,11 @@ constexpr graph::graph* owner_of_trees(const Args&... args) {
   return found;
 }
 
+/// How a function is kept: a module that has a name where it is, as its variables may be changed; others by value.
+template <class F>
+using called =
+    std::conditional_t<std::is_lvalue_reference_v<F> && Walked<std::remove_reference_t<F>>, F, std::decay_t<F>>;
+
 template <class F, auto Policy>
 struct checkpointed {
   F function;
@@ -103,15 +108,24 @@ struct checkpointed {
       graph::graph* owner = owner_of_trees(args...);
       if (owner == nullptr) throw value_error("tessera: checkpoint: no argument is traced; pass at least one array");
       graph::graph& here = owner->active();
+      std::tuple watched{watch(args)...};
+      watch called(function);
       open_body traced(here);
       const auto made = function(args...);
       traced.put_out(made);
+      const auto results = static_cast<int>(traced.body.outputs.size());
+      traced.settle();
+      traced.put_out_changes();
       traced.close();
+      called.end();
+      std::apply([](auto&... each) { (each.end(), ...); }, watched);
+      const graph::list<open_body::change> changes = traced.changes;
       const graph::control c{graph::control_kind::call};
       open_body* const bodies[] = {&traced};
       const auto body = static_cast<int>(here.bodies.size());
       const int node = finish(here, c, {}, bodies);
       here.at(node).policy = &keeps<Policy>;
+      hand_on(changes, here, c, node, body, results);
       return results_of(shaped_like<body_form<result, M>>(made), here, c, node, body, 0);
     }
   }
@@ -137,14 +151,14 @@ constexpr auto checkpoint_name(const ArrayLike auto& x) {
 /// Values and gradients have the same bits with and without it. The two runs are never merged into one (`prevent_cse`
 /// of jax.checkpoint, always true: each is a body of its own, inside loops too). Checkpoints nest: the outer policy says
 /// what is kept between forward and backward, inner ones what is kept while the outer region is run again. f may be a
-/// module. Source: jax.checkpoint, nnx.remat.
+/// module. Variables that f changes are changed once, by the first run. Source: jax.checkpoint, nnx.remat.
 template <auto Policy = nothing_saveable, class F>
-constexpr auto checkpoint(F f) {
-  return ops::checkpointed<F, Policy>{std::move(f)};
+constexpr auto checkpoint(F&& f) {
+  return ops::checkpointed<ops::called<F>, Policy>{std::forward<F>(f)};
 }
 template <auto Policy = nothing_saveable, class F>
-constexpr auto remat(F f) {
-  return ops::checkpointed<F, Policy>{std::move(f)};
+constexpr auto remat(F&& f) {
+  return ops::checkpointed<ops::called<F>, Policy>{std::forward<F>(f)};
 }
 
 }  // namespace tessera

@@ -85,7 +85,8 @@ struct boundary {
         diagnose(report<local.failure, [] { return argument_details<Place, void, V>(); }>);
       } else {
         const graph::value whole = ops::node_of(v);
-        v.handle = {whole.owner, graph::to_local(whole, rebind(local.result, inside::value, whole.owner->mesh)).id};
+        v.handle.stand_for(whole.owner,
+                           graph::to_local(whole, rebind(local.result, inside::value, whole.owner->mesh)).id);
       }
     });
     return blocks;

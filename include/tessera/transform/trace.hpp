@@ -20,6 +20,12 @@ concept Stateful = requires {
 }
 &&!Tensor<T> && !Expr<T>;
 
+/// A module that is passed to a step as one that trains or evaluates: nn::eval_mode(model).
+template <class T>
+concept Viewed = requires {
+  typename std::remove_cvref_t<T>::viewed_type;
+};
+
 /// The mesh an argument brings along.
 template <class T>
 struct mesh_of_argument : std::type_identity<open_mesh<>> {};
@@ -45,6 +51,10 @@ requires(Number<Arg>&& DtypeStorage<std::remove_cvref_t<Arg>>) struct traced_arg
 };
 template <Stateful Arg, class Mesh>
 struct traced_argument<Arg, Mesh> : std::type_identity<std::remove_const_t<Arg>> {};
+template <Viewed Arg, class Mesh>
+requires Stateful<Arg>
+struct traced_argument<Arg, Mesh> : std::type_identity<typename std::remove_cvref_t<Arg>::viewed_type> {
+};
 
 /// What a step function is called with for an argument; const ones are only read.
 template <class Arg, class Mesh>
@@ -93,7 +103,7 @@ constexpr bool arguments_fit() {
     }>);
   } else {
     const auto fit = []<class Arg>(std::type_identity<Arg>) {
-      if constexpr (Stateful<Arg>) return fits<Arg, Mesh>();
+      if constexpr (Stateful<Arg>) return fits<typename traced_argument<Arg, Mesh>::type, Mesh>();
       else return true;
     };
     return (fit(std::type_identity<Args>{}) && ...);
@@ -135,14 +145,21 @@ constexpr bool result_refused() {
 template <class V, class Mesh>
 inline constexpr aval variable_type = resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result;
 
+/// Whether the layers of an argument evaluate.
+template <class Arg>
+constexpr bool evaluates_argument() {
+  if constexpr (Viewed<Arg>) return std::remove_cvref_t<Arg>::evaluates;
+  else return false;
+}
+
 template <class Mesh, class Handle>
-constexpr void bind_argument(graph::graph& g, Handle& handle) {
+constexpr void bind_argument(graph::graph& g, Handle& handle, bool evaluates) {
   if constexpr (Expr<Handle>) {
     handle.handle = {&g, g.add_parameter(Handle::type)};
   } else {
     visit_variables(handle, [&](auto& v) {
       using V = std::remove_cvref_t<decltype(v)>;
-      v.handle = {&g, g.add_parameter(variable_type<V, Mesh>), &v.handle};
+      v.handle = {&g, g.add_parameter(variable_type<V, Mesh>), &v.handle, false, evaluates};
     });
   }
 }
@@ -208,7 +225,7 @@ struct traced {
     graph::graph g;
     g.mesh = mesh_type::value;
     handles h{};
-    std::apply([&](auto&... each) { (bind_argument<mesh_type>(g, each), ...); }, h);
+    std::apply([&](auto&... each) { (bind_argument<mesh_type>(g, each, evaluates_argument<Args>()), ...); }, h);
     if constexpr (std::is_void_v<result_type>) {
       call(h);
     } else {

@@ -242,6 +242,8 @@ struct vmapped {
       const auto one = function(passed(std::get<I>(bound), args)...);
       traced.put_out(one);
       traced.close();
+      for (const ops::open_body::change& c : traced.changes)
+        here.outermost().report({message::vmap_state, -1, c.owner->type(c.before)});
       const dim there{examples.extent, rebind(examples.axes, M::value, here.mesh)};
       return finish<M, examples>(batcher(here, traced.body, there), mapped, one);
     }
