@@ -53,7 +53,9 @@ def main(arguments):
         sys.exit(__doc__)
     kind, source, command = arguments[0], arguments[1], arguments[3:]
     try:
-        sentence, notes, allowed, longest = expectation.wanted(expectation.read(source), kind == "clang")
+        found = expectation.read(source)
+        sentence, notes, allowed, longest = expectation.wanted(found, kind == "clang")
+        command += " ".join(found["options"]).split()
     except (expectation.Malformed, ValueError) as error:
         sys.exit(f"compile_fail: {error}")
 

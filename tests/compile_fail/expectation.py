@@ -9,13 +9,14 @@
     // errors: 2               how many lines with `error:` are allowed, where one is not possible (default 1)
     // lines: 20               how many lines the compiler may print in all (default: any number)
     // lines-clang: 25         replaces `lines` for clang
+    // options: -Werror=...    what the compiler is given besides
 
 A line that opens with `//` and two or more spaces continues the one above it, joined by one space.
 """
 import re
 
-KEYS = ("expect", "expect-clang", "note", "note-clang", "errors", "lines", "lines-clang")
-ONCE = ("expect-clang", "errors", "lines", "lines-clang")
+KEYS = ("expect", "expect-clang", "note", "note-clang", "errors", "lines", "lines-clang", "options")
+ONCE = ("expect-clang", "errors", "lines", "lines-clang", "options")
 
 
 class Malformed(Exception):

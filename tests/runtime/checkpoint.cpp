@@ -75,9 +75,9 @@ TEST_CASE("Names choose what is kept") {
   constexpr figures hidden = figures_of<kept<ts::save_only_these_names<"hidden">>>();
   constexpr figures activated = figures_of<kept<ts::save_only_these_names<"activated">>>();
   constexpr figures others = figures_of<kept<ts::save_any_names_but_these<"hidden">>>();
-  constexpr figures unknown = figures_of<kept<ts::save_only_these_names<"nobody">>>();
-  constexpr figures both =
-      figures_of<kept<ts::save_from_both_policies<ts::save_only_these_names<"nobody">, ts::dots_saveable>>>();
+  constexpr figures unknown = figures_of<kept<ts::optional_names<ts::save_only_these_names<"nobody">>>>();
+  constexpr figures both = figures_of<
+      kept<ts::save_from_both_policies<ts::optional_names<ts::save_only_these_names<"nobody">>, ts::dots_saveable>>>();
   STATIC_REQUIRE(hidden.dots == unwrapped.dots && hidden.tanhs == 4);
   STATIC_REQUIRE(activated.dots == unwrapped.dots && activated.tanhs == 2);
   STATIC_REQUIRE(others.tanhs == activated.tanhs && others.dots == activated.dots);

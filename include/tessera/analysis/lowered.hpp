@@ -88,6 +88,7 @@ constexpr text_buffer fault_text(const graph::trace_fault& fault, const mesh_val
   if (fault.what == message::vmap_operation) out << graph::user_name(fault.code) << " to ";
   const bool shown = fault.what == message::module_unnamed || fault.what == message::scan_escape;
   if (shown || !(fault.type == aval{})) write_aval(out, fault.type, mesh);
+  out << graph::value_name(fault.name).view();
   if (!(fault.beside == aval{})) out << " and ", write_aval(out, fault.beside, mesh);
   if (fault.argument >= 0) out << (out.size > 0 ? ", " : "") << "argument " << fault.argument + 1 << " of the step";
   return out;
@@ -95,6 +96,24 @@ constexpr text_buffer fault_text(const graph::trace_fault& fault, const mesh_val
 template <class Traced>
 constexpr text_buffer trace_fault_details() {
   return fault_text(fault_of_trace<Traced>(), Traced::mesh_type::value);
+}
+
+/// Calling it is what the compiler warns of.
+template <text Name>
+[[deprecated(
+    "tessera: checkpoint: no value in the function carries a name that the policy lists; call checkpoint_name with it or "
+    "drop it")]] constexpr void
+no_value_is_called() {}
+
+/// Warns once of a name that a policy lists and no value carries.
+template <text Name>
+constexpr bool warn_of_missing_name() {
+  if constexpr (Name.length > 0) no_value_is_called<Name>();
+  return true;
+}
+template <class Traced>
+constexpr text_buffer missing_name_of_trace() {
+  return text_buffer{} << graph::unpack_missing_name(lowering<Traced>::trace_words::words).view();
 }
 
 /// What stands for a program that cannot be made.
@@ -112,6 +131,7 @@ struct program_of<false, Traced> {
       diagnose(report<fault, &trace_fault_details<Traced>>);
       return std::type_identity<refused_lowering>{};
     } else {
+      warn_of_missing_name<exact_text<&missing_name_of_trace<Traced>>()>();
       return std::type_identity<lowering<Traced>>{};
     }
   }

@@ -273,6 +273,7 @@ constexpr auto choose_residuals() {
       diagnose(report<found::fault.what, &found::fault_details>);
       return no_residuals{};
     } else {
+      warn_of_missing_name<exact_text<&missing_name_of_trace<Traced>>()>();
       return found{};
     }
   }

@@ -359,7 +359,11 @@
   X(jit_argument,                                                                                                        \
     "tessera: jit: an argument is no tensor, number, module made by init or optimizer; pass one of these")               \
   X(jit_result, "tessera: jit: a result is no traced value; return arrays, or a tuple of them")                          \
-  X(program_fits, "tessera: fits: the program needs more bytes than a device has; shard or checkpoint what is largest")
+  X(program_fits,                                                                                                        \
+    "tessera: fits: the program needs more bytes than a device has; shard or checkpoint what is largest")                \
+  X(policy_name,                                                                                                         \
+    "tessera: checkpoint: no value in the function carries a name that the policy lists; call checkpoint_name "          \
+    "with it or drop it")
 
 namespace tessera {
 

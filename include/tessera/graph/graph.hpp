@@ -33,6 +33,15 @@ enum class keep : std::uint8_t { recompute, save, offload };
 
 using policy_function = keep (*)(const residual&);
 
+/// Characters a name may have at most.
+inline constexpr std::size_t max_value_name = 31;
+
+constexpr void set_name(std::uint64_t (&words)[4], std::string_view name) {
+  for (std::uint64_t& word : words) word = 0;
+  for (std::size_t i = 0; i < name.size(); ++i)
+    words[i / 8] |= static_cast<std::uint64_t>(static_cast<unsigned char>(name[i])) << (8 * (i % 8));
+}
+
 /// One operation. Operands come before their users. `attribute` means, by operation: parameter: its place; iota: the
 /// dimension; transpose: the permutation; broadcast: for each operand dimension its place in the result; dot: the four
 /// dimension lists; reductions: the set of dimensions; slice and update_slice, windows and overlap_add: up to
@@ -81,7 +90,8 @@ struct trace_fault {
   int argument = -1;
   aval type{};
   aval beside{};
-  op code = op::constant;  ///< what cannot be done, where the message is about an operation
+  op code = op::constant;                ///< what cannot be done, where the message is about an operation
+  std::uint64_t name[4] = {0, 0, 0, 0};  ///< a value's name, where the message is about one; see set_name
 };
 
 /// A program over one mesh. Before partitioning types are global, after it they are a device's blocks. Control nodes run
@@ -93,7 +103,9 @@ struct graph {
   list<int> parameters{};
   list<output> outputs{};
   list<graph> bodies{};
-  trace_fault fault{};                 ///< the first one
+  trace_fault fault{};  ///< the first one
+  std::uint64_t missing_name[4] = {
+      0, 0, 0, 0};                     ///< of the outermost graph: what a policy lists and no value carries, or nothing
   const void* changed_copy = nullptr;  ///< of the outermost graph: the argument's variable whose copy was changed first
 
   // Of a body that is being traced, and of the graph around all bodies.
@@ -123,6 +135,9 @@ struct graph {
 
   constexpr void report(const trace_fault& found) {
     if (fault.what == message::none) fault = found;
+  }
+  constexpr void note_missing_name(std::string_view name) {
+    if (missing_name[0] == 0) set_name(missing_name, name);
   }
   constexpr void note_changed_copy(const void* home) {
     if (changed_copy == nullptr) changed_copy = home;
@@ -158,23 +173,15 @@ struct graph {
   }
 };
 
-/// Characters a name may have at most.
-inline constexpr std::size_t max_value_name = 31;
-
-constexpr void set_name(node& n, std::string_view name) {
-  for (std::size_t i = 0; i < name.size(); ++i)
-    n.attribute[i / 8] |= static_cast<std::uint64_t>(static_cast<unsigned char>(name[i])) << (8 * (i % 8));
-}
-
-/// The name of a name node.
+/// The name of a value, from the words it is kept in.
 struct value_name {
   char chars[max_value_name + 1]{};
   std::size_t size = 0;
 
   constexpr value_name() = default;
-  constexpr explicit value_name(const node& n) {
+  constexpr explicit value_name(const std::uint64_t (&words)[4]) {
     for (; size < max_value_name; ++size) {
-      const auto c = static_cast<char>(n.attribute[size / 8] >> (8 * (size % 8)) & 255U);
+      const auto c = static_cast<char>(words[size / 8] >> (8 * (size % 8)) & 255U);
       if (c == 0) break;
       chars[size] = c;
     }

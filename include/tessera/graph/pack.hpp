@@ -122,12 +122,14 @@ struct graph_fields {
       type_fields{fault.type}.fields(field);
       type_fields{fault.beside}.fields(field);
       field(fault.code);
+      field.leading(fault.name);
     }
   };
 
-  /// The fault comes first, so that it can be read without the rest.
+  /// The fault and the name come first, so that they can be read without the rest.
   constexpr void fields(auto&& field) {
     fault_fields{g.fault}.fields(field);
+    field.leading(g.missing_name);
     int count = g.size();
     field(count);
     g.nodes.resize(static_cast<std::size_t>(count));
@@ -181,6 +183,16 @@ constexpr trace_fault unpack_fault(std::span<const std::int64_t> words) {
   unpacker in{words.data()};
   graph_fields::fault_fields{fault}.fields(in);
   return fault;
+}
+
+/// The name that a policy of a packed graph lists and no value carries, or an empty one.
+constexpr value_name unpack_missing_name(std::span<const std::int64_t> words) {
+  trace_fault fault;
+  unpacker in{words.data()};
+  graph_fields::fault_fields{fault}.fields(in);
+  std::uint64_t name[4]{};
+  in.leading(name);
+  return value_name(name);
 }
 
 constexpr graph unpack_graph(std::span<const std::int64_t> words, const mesh_value& mesh) {

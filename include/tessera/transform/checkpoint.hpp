@@ -1,77 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions whose values are computed again for the gradient instead of being kept, and policies that say which are kept.
+// Regions whose values are computed again for the gradient instead of being kept.
 #pragma once
 
 #include <tessera/ops/control.hpp>
 #include <tessera/transform/grad.hpp>
+#include <tessera/transform/policies.hpp>
 
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 namespace tessera {
-
-using graph::keep;
-using graph::residual;
-
-/// Policies: each takes a `residual` (operation, type, name) and says whether it may be kept. What is kept is what may be
-/// kept, is used by the gradient, and is not elementwise in other kept values: a policy permits, it does not oblige. A
-/// policy of one's own is any captureless function of this kind. Source: jax.checkpoint_policies.
-inline constexpr auto everything_saveable = [](const residual&) { return true; };
-inline constexpr auto nothing_saveable = [](const residual&) { return false; };
-inline constexpr auto dots_saveable = [](const residual& value) { return value.code == graph::op::dot; };
-inline constexpr auto dots_with_no_batch_dims_saveable = [](const residual& value) {
-  return value.code == graph::op::dot && !value.batched;
-};
-inline constexpr auto checkpoint_dots = dots_saveable;
-inline constexpr auto checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable;
-
-/// Products without batch dimensions wait in host memory.
-inline constexpr auto offload_dot_with_no_batch_dims = [](const residual& value) {
-  return dots_with_no_batch_dims_saveable(value) ? keep::offload : keep::recompute;
-};
-
-/// Names of values: of one, whether it carries one of them.
-template <text... Names>
-struct names {
-  static constexpr bool of(const residual& value) { return (false || ... || (value.name == Names.view())); }
-};
-
-/// Values named so, and no others.
-template <text... Names>
-inline constexpr auto save_only_these_names = [](const residual& value) { return names<Names...>::of(value); };
-/// Named values with other names than these, and no unnamed ones.
-template <text... Names>
-inline constexpr auto save_any_names_but_these =
-    [](const residual& value) { return !value.name.empty() && !names<Names...>::of(value); };
-/// All values but those with these names.
-template <text... Names>
-inline constexpr auto save_anything_except_these_names =
-    [](const residual& value) { return !names<Names...>::of(value); };
-/// `save_and_offload_only_these_names<names<"scores">, names<"hidden">>`: the former stay on the device, the latter wait in
-/// host memory, all else is computed again.
-template <class Saved, class Offloaded>
-inline constexpr auto save_and_offload_only_these_names = [](const residual& value) {
-  return Saved::of(value) ? keep::save : Offloaded::of(value) ? keep::offload : keep::recompute;
-};
-
-namespace ops {
-
-/// A policy as nodes hold it.
-template <auto Policy>
-constexpr keep keeps(const residual& value) {
-  if constexpr (std::same_as<decltype(Policy(value)), bool>) return Policy(value) ? keep::save : keep::recompute;
-  else return Policy(value);
-}
-
-}  // namespace ops
-
-/// What the first of the two lets be saved or offloaded or, failing that, the second.
-template <auto First, auto Second>
-inline constexpr auto save_from_both_policies = [](const residual& value) {
-  const keep answer = ops::keeps<First>(value);
-  return answer != keep::recompute ? answer : ops::keeps<Second>(value);
-};
 
 namespace ops {
 
@@ -93,6 +32,30 @@ constexpr graph::graph* owner_of_trees(const Args&... args) {
 template <class F>
 using called =
     std::conditional_t<std::is_lvalue_reference_v<F> && Walked<std::remove_reference_t<F>>, F, std::decay_t<F>>;
+
+/// Whether a value of the body has the name.
+constexpr bool carries(const graph::graph& body, std::string_view name) {
+  for (const graph::node& n : body.nodes)
+    if (n.code == graph::op::name && graph::value_name(n.attribute).view() == name) return true;
+  for (const graph::graph& inner : body.bodies)
+    if (carries(inner, name)) return true;
+  return false;
+}
+
+/// Notes the first name of a policy that no value of the body carries: what is made of it is said once the step is lowered.
+template <auto Policy>
+constexpr void note_missing_names(graph::graph& trace, const graph::graph& body) {
+  for (std::string_view name : names_of<Policy>::list) {
+    if (carries(body, name)) continue;
+    if constexpr (names_of<Policy>::when_missing == missing_name::is_error) {
+      graph::trace_fault fault{message::policy_name};
+      graph::set_name(fault.name, name);
+      return trace.report(fault);
+    } else if constexpr (names_of<Policy>::when_missing == missing_name::is_warning) {
+      return trace.note_missing_name(name);
+    }
+  }
+}
 
 template <class F, auto Policy>
 struct checkpointed {
@@ -126,6 +89,9 @@ struct checkpointed {
       const int node = finish(here, c, {}, bodies);
       here.at(node).policy = &keeps<Policy>;
       hand_on(changes, here, c, node, body, results);
+
+      if constexpr (GoesByNames<Policy>)
+        note_missing_names<Policy>(here.outermost(), here.bodies[static_cast<std::size_t>(body)]);
       return results_of(shaped_like<body_form<result, M>>(made), here, c, node, body, 0);
     }
   }
@@ -140,7 +106,7 @@ constexpr auto checkpoint_name(const ArrayLike auto& x) {
   return ops::apply<"checkpoint_name", ops::name_rule<Name>>(
       [](const std::array<graph::value, 1>& v, const aval& type) {
         const graph::value named = graph::write(v[0].owner, graph::op::name, type, {v[0].id});
-        graph::set_name(named.owner->at(named.id), Name.view());
+        graph::set_name(named.owner->at(named.id).attribute, Name.view());
         return named;
       },
       x);

@@ -27,7 +27,7 @@ struct described {
   constexpr void look_at(const graph::graph& g, int id) {
     for (int user = id; name.size == 0 && user < g.size(); ++user)
       if (g.at(user).code == op::name && (user == id || g.at(user).operands[0] == id))
-        name = graph::value_name(g.at(user));
+        name = graph::value_name(g.at(user).attribute);
     const graph::node& n = g.at(id);
     if (n.code == op::name || is(n.code, graph::op_kind::transfer)) return look_at(g, n.operands[0]);
     if (n.code == op::result) {
