@@ -301,8 +301,9 @@ inline std::string origin_text(const saved_residual& r) {
   std::string text = "output of ";
   if (r.in_body()) text += r.body == graph::control_kind::scan ? "scan: " : "cond: ";
   text += r.made_by == graph::op::parameter ? "carry" : std::string(about(r.made_by).name);
-  if (r.name.size > 0) text += " named '" + std::string(r.name.view()) + "'";
-  return r.offloaded ? text + ", offloaded" : text;
+  if (r.name.size > 0) text.append(" named '").append(r.name.view()).append("'");
+  if (r.offloaded) text.append(", offloaded");
+  return text;
 }
 
 }  // namespace analysis

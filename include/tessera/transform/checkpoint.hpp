@@ -89,7 +89,6 @@ struct checkpointed {
       const int node = finish(here, c, {}, bodies);
       here.at(node).policy = &keeps<Policy>;
       hand_on(changes, here, c, node, body, results);
-
       if constexpr (GoesByNames<Policy>)
         note_missing_names<Policy>(here.outermost(), here.bodies[static_cast<std::size_t>(body)]);
       return results_of(shaped_like<body_form<result, M>>(made), here, c, node, body, 0);
