@@ -95,17 +95,22 @@ inline constexpr auto object_loss = [](auto& model, auto x) {
   return mean_square(x);
 };
 
-constexpr auto arrays_of(const auto& block) {
-  return std::tuple(ts::reshard<P<>>(block.up.kernel), ts::reshard<P<>>(block.up.bias),
-                    ts::reshard<P<>>(block.down.kernel), ts::reshard<P<>>(block.down.bias));
-}
-
-/// Gradients as arrays, in the order of the variables.
-constexpr auto as_arrays(const auto& grads) {
-  if constexpr (requires { grads.blocks; })
-    return std::apply([](const auto&... each) { return std::tuple_cat(arrays_of(each)...); }, grads.blocks);
-  else if constexpr (requires { grads.w1; }) return std::tuple(ts::reshard<P<>>(grads.w1), ts::reshard<P<>>(grads.w2));
-  else return std::apply([](const auto&... each) { return std::tuple(ts::reshard<P<>>(each)...); }, grads.stacked);
+/// The variables in gradients, as arrays in their order.
+template <class T>
+constexpr auto as_arrays(const T& grads) {
+  if constexpr (ts::Variable<T>) {
+    return std::tuple(ts::reshard<typename T::spec_type>(grads));
+  } else if constexpr (ts::is_sequence<T>) {
+    return std::apply([](const auto&... each) { return std::tuple_cat(as_arrays(each)...); }, grads);
+  } else if constexpr (requires { grads.stacked; }) {
+    return as_arrays(grads.stacked);
+  } else if constexpr (ts::Module<T>) {
+    return boost::hana::unpack(T::hana_accessors_impl::apply(), [&](const auto&... members) {
+      return std::tuple_cat(as_arrays(boost::hana::second(members)(grads))...);
+    });
+  } else {
+    return std::tuple<>{};
+  }
 }
 
 template <auto Loss>

@@ -4,6 +4,7 @@
 
 #include "remat/mlp.hpp"
 #include "remat/transformer.hpp"
+#include "transformer_modules/model.hpp"
 
 #include <string_view>
 
@@ -47,6 +48,10 @@ using wide_job = job<wide_step<Checkpointed>, array<512, 8192>, array<8192, 512>
 template <auto Call>
 using transformer_job =
     job<gradient<transformer_loss<Call>>, transformer_stack<8, 256, 4, 1024>, array<8, 128, 256>, array<8, 128, 256>>;
+template <auto Call>
+using transformer_object_job =
+    job<gradient<object_transformer_loss<Call>>, ts::nn::bound<object_transformer<8, 256, 4, 1024>, one_device>,
+        array<8, 128, 256>, array<8, 128, 256>>;
 template <std::int64_t K>
 using group_job = job<grouped_gradient<K>, array<64, 256, 256>, mlp_x>;
 
@@ -73,6 +78,9 @@ void for_each_row(F f) {
   f(published{"transformer.names", 81.07, 45},
     transformer_job<call_checkpointed<ts::save_only_these_names<"mlp_hidden">>>{});
   f(published{"transformer.nothing", 50.07, 24}, transformer_job<call_checkpointed<ts::nothing_saveable>>{});
+  f(published{"transformer_object.none", 227.19, 100}, transformer_object_job<call_layer>{});
+  f(published{"transformer_object.remat", 34.03, 24},
+    transformer_object_job<call_checkpointed<ts::nothing_saveable>>{});
   f(published{"ex2.none", 33.25, 33}, group_job<0>{});
   f(published{"ex2.1", 17.25, 17}, group_job<1>{});
   f(published{"ex2.2", 11.25, 10}, group_job<2>{});

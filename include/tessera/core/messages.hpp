@@ -210,10 +210,8 @@
   X(optimizer_nothing,                                                                                                   \
     "tessera: optimizer: the model has no variables of this kind; write optimizer<param>(model, ...)")                   \
   X(optimizer_gradients, "tessera: optimizer: the gradients belong to another model; pass those of this model")          \
-  X(linear_option,                                                                                                       \
-    "tessera: linear: an option is not one of linear, or is given twice; write kernel<P<...>> or bias<P<...>>, "         \
-    "once each")                                                                                                         \
-  X(linear_features, "tessera: linear: the last extent of the input is not in_features; make the layers chain")          \
+  X(layer_option, "tessera: layer: an option is not one of this layer, or is given twice; see the layer's options")      \
+  X(layer_features, "tessera: layer: the last extent of the input is not in_features; make the layers chain")            \
   X(module_members, "tessera: module: there are more than 39 members; put some into a module of their own")              \
   X(module_macro, "tessera: module: the type does not name its members; write TESSERA_MODULE(type, members...)")         \
   X(cross_entropy_labels, "tessera: softmax_cross_entropy: labels are not integers; convert them with astype<i32>")      \

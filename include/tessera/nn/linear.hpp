@@ -2,72 +2,40 @@
 // A fully connected layer.
 #pragma once
 
+#include <tessera/nn/options.hpp>
 #include <tessera/nn/variable.hpp>
 #include <tessera/graph/visit.hpp>
 #include <tessera/ops/elementwise.hpp>
 #include <tessera/ops/matmul.hpp>
 #include <tessera/ops/reshard.hpp>
 
-namespace tessera {
-
-/// An option of layers: how the kernel is cut, `kernel<P<none, "model">>`.
-template <class Spec>
-struct kernel {};
-
-/// An option of layers: how the bias is cut; otherwise as the kernel's output dimension.
-template <class Spec>
-struct bias {};
-
-namespace nn {
-
-/// The spec an option gives, or the other one.
-template <template <class> class Option, class Otherwise, class... Options>
-struct option_spec : std::type_identity<Otherwise> {};
-template <template <class> class Option, class Otherwise, class Spec, class... Rest>
-struct option_spec<Option, Otherwise, Option<Spec>, Rest...> : std::type_identity<Spec> {};
-template <template <class> class Option, class Otherwise, class First, class... Rest>
-struct option_spec<Option, Otherwise, First, Rest...> : option_spec<Option, Otherwise, Rest...> {};
-
-/// 1 for an option made by this template, else 0.
-template <template <class> class Option, class Given>
-inline constexpr int is_option = 0;
-template <template <class> class Option, class Spec>
-inline constexpr int is_option<Option, Option<Spec>> = 1;
-
-/// Whether the options are a kernel's and a bias's spec, each at most once; otherwise the build stops.
-template <class Layer, class... Options>
-constexpr bool check_linear_options() {
-  constexpr int kernels = (0 + ... + is_option<tessera::kernel, Options>);
-  constexpr int biases = (0 + ... + is_option<tessera::bias, Options>);
-  if constexpr (kernels > 1 || biases > 1 || kernels + biases != static_cast<int>(sizeof...(Options)))
-    diagnose(report<message::linear_option, no_details<Layer>>);
-  return true;
-}
-
-/// Entry `I` of a spec as a spec of its own.
-template <class Spec, std::size_t I>
-struct spec_entry_of : std::type_identity<P<>> {};
-template <class First, class... Rest>
-struct spec_entry_of<partition_spec<First, Rest...>, 0>
-    : std::conditional<First::count == 0, P<>, partition_spec<First>> {};
-template <class First, class... Rest, std::size_t I>
-requires(I > 0) struct spec_entry_of<partition_spec<First, Rest...>, I>
-    : spec_entry_of<partition_spec<Rest...>, I - 1> {
-};
+namespace tessera::nn {
 
 /// y = x kernel + bias: float32[..., In] -> float32[..., Out], Out cut as the kernel's second dimension, or all of it
-/// as `out_sharding<...>` says. Options: `kernel<P<...>>`, `bias<P<...>>`. Kernel: lecun_normal, bias: zeros. Gradient,
-/// memory and collectives: those of matmul and of a broadcast sum. An input whose last extent is not In does not
-/// compile. Source: flax.nnx.Linear.
+/// as `out_sharding<...>` says. Options: `kernel<P<...>>`, `bias<P<...>>`, `use_bias<false>`, `kernel_init<...>`
+/// (lecun_normal), `bias_init<...>` (zeros), `param_dtype<f64>`. Gradient, memory and collectives: those of matmul and of a
+/// broadcast sum. An input whose last extent is not In does not compile. Source: flax.nnx.Linear.
 template <std::int64_t In, std::int64_t Out, class... Options>
 struct linear {
-  using kernel_spec = typename option_spec<tessera::kernel, P<>, Options...>::type;
-  using bias_spec = typename option_spec<tessera::bias, typename spec_entry_of<kernel_spec, 1>::type, Options...>::type;
-  static constexpr bool options_checked = check_linear_options<linear, Options...>();
-  static_assert(options_checked);
+  using name = layer_name<"linear", In, Out>;
+  using allowed = allows<name, option::kernel, option::bias, option::use_bias, option::kernel_init, option::bias_init,
+                         option::param_dtype>;
+  static_assert(allowed::template check<Options...>());
+  static constexpr std::int64_t in_features = In;
+  static constexpr std::int64_t out_features = Out;
+  static constexpr dtype element = option_or<option::param_dtype, param_dtype<dtype::f32>, Options...>::value;
+  static constexpr bool has_bias = option_or<option::use_bias, use_bias<true>, Options...>::value;
 
-  using kernel_type = variable<param, dtype::f32, shape<In, Out>, kernel_spec, initializers::lecun_normal()>;
-  using bias_type = variable<param, dtype::f32, shape<Out>, bias_spec>;
+  using kernel_spec = spec_or<option::kernel, P<>, Options...>;
+  using bias_spec = spec_or<option::bias, typename spec_entry_of<kernel_spec, 1>::type, Options...>;
+  using kernel_type =
+      variable<param, element, shape<In, Out>, kernel_spec,
+               option_or<option::kernel_init, tessera::kernel_init<initializers::lecun_normal()>, Options...>::value>;
+  using bias_type = std::conditional_t<
+      has_bias,
+      variable<param, element, shape<Out>, bias_spec,
+               option_or<option::bias_init, tessera::bias_init<initializers::zeros()>, Options...>::value>,
+      absent>;
 
   kernel_type kernel;
   bias_type bias;
@@ -77,14 +45,8 @@ struct linear {
   template <class X>
   static constexpr bool takes() {
     if constexpr (X::type.rank < 2) return false;
-    const ruling held = ops::operand_on<kernel_type, typename X::mesh_type, dtype::f32>();
+    const ruling held = ops::operand_on<kernel_type, typename X::mesh_type, element>();
     return X::type.dims[X::type.rank - 1].extent == (held.ok() ? held.result.dims[0].extent : In);
-  }
-
-  /// `linear<64, 10> of float32[32,65]`
-  template <class X>
-  static constexpr text_buffer features_details() {
-    return text_buffer{} << "linear<" << In << ", " << Out << "> of " << type_text<X>();
   }
 
   /// The type of the result, or why there is none: said where the layer is called.
@@ -95,21 +57,21 @@ struct linear {
     } else if constexpr (RuntimeArray<X>) {
       return std::type_identity<ops::result_of<"matmul", ops::matmul_rule<OutSpec>, X, kernel_type>>{};
     } else if constexpr (!takes<X>()) {
-      return std::type_identity<refusal<message::linear_features, &features_details<X>>>{};
+      return std::type_identity<refusal<message::layer_features, &name::template of<X>>>{};
     } else {
       using product = ops::result_of<"matmul", ops::matmul_rule<OutSpec>, X, kernel_type>;
-      using sum = ops::result_of<"add", ops::add_rule, product, bias_type>;
-      return std::type_identity<std::conditional_t<Poison<product>, product, sum>>{};
+      if constexpr (Poison<product> || !has_bias) return std::type_identity<product>{};
+      else return std::type_identity<ops::result_of<"add", ops::add_rule, product, bias_type>>{};
     }
   }
   template <class X, class OutSpec = void>
   using result_type = typename decltype(deduce<X, OutSpec>())::type;
 
   template <Expr X>
-  requires(!Poison<result_type<X>>) constexpr auto operator()(const X& x) const { return matmul(x, kernel) + bias; }
+  requires(!Poison<result_type<X>>) constexpr auto operator()(const X& x) const { return plus_bias(matmul(x, kernel)); }
   template <Expr X, class Spec>
   requires(!Poison<result_type<X, Spec>>) constexpr auto operator()(const X& x, out_sharding_t<Spec> out) const {
-    return matmul(x, kernel, out) + bias;
+    return plus_bias(matmul(x, kernel, out));
   }
   template <Variable X>
   constexpr auto operator()(const X& x, auto... out) const {
@@ -125,7 +87,12 @@ struct linear {
   template <class X, class Spec>
   requires((Expr<X> || RuntimeArray<X>)&&Poison<result_type<X, Spec>>) result_type<X, Spec>
   operator()(const X&, out_sharding_t<Spec>) const;
+
+ private:
+  constexpr auto plus_bias(const auto& y) const {
+    if constexpr (has_bias) return y + bias;
+    else return y;
+  }
 };
 
-}  // namespace nn
-}  // namespace tessera
+}  // namespace tessera::nn
