@@ -8,14 +8,25 @@
 
 namespace tessera::nn {
 
-/// Whether the last extent is that of a layer's input; in the body of a shard_map a block of it.
+/// Whether the last extents are those of a layer's input; in the body of a shard_map a block of it.
 template <class Layer, class X>
 constexpr bool features_fit() {
   constexpr aval type = X::type;
-  if (type.rank < 1) return false;
-  const std::int64_t given = type.dims[type.rank - 1].extent;
   const bool in_blocks = !X::mesh_type::open && X::mesh_type::value.axes_of(axis_kind::manual) != 0;
-  return given == Layer::in_features || (in_blocks && given > 0 && Layer::in_features % given == 0);
+  const auto fits = [&](int from_end, std::int64_t wanted) {
+    if (type.rank < from_end) return false;
+    const std::int64_t given = type.dims[type.rank - from_end].extent;
+    return given == wanted || (in_blocks && given > 0 && wanted % given == 0);
+  };
+  if constexpr (requires { typename Layer::in_shape; }) {
+    constexpr auto wanted = Layer::in_shape::extents;
+    int from_end = static_cast<int>(wanted.size());
+    for (const std::int64_t extent : wanted)
+      if (!fits(from_end--, extent)) return false;
+    return true;
+  } else {
+    return fits(1, Layer::in_features);
+  }
 }
 
 /// f(x), with x as a traced array, unless it is poison or its last extent is not the layer's in_features: then the build

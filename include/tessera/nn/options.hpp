@@ -21,6 +21,7 @@ namespace nn {
 enum class option : std::uint8_t {
   unknown,
   kernel,
+  out_kernel,
   bias,
   scale,
   embedding,
@@ -33,10 +34,15 @@ enum class option : std::uint8_t {
   param_dtype,
   epsilon,
   momentum,
-  groups,
-  kv_heads,
+  num_groups,
+  num_kv_heads,
+  qkv_features,
   rotary,
-  window
+  tensor_parallel,
+  padding,
+  strides,
+  dilation,
+  feature_group_count
 };
 
 }  // namespace nn
