@@ -109,20 +109,17 @@ inline void check_differences(ts::graph::graph g, std::vector<numbers> inputs) {
   runtime_test::check_gradients(q);
 }
 
-/// The same outputs but for rounding, relative to the largest number of each.
+/// The same outputs but for rounding, relative to the largest number of all: some gradients are zero but for rounding.
 inline void check_close(const std::vector<numbers>& found, const std::vector<numbers>& expected, double allowed) {
   REQUIRE(found.size() == expected.size());
+  double largest = 0;
+  for (const numbers& each : expected)
+    for (const double x : each) largest = std::max(largest, std::abs(x));
   for (std::size_t o = 0; o < found.size(); ++o) {
     INFO("output " << o);
     REQUIRE(found[o].size() == expected[o].size());
-    double largest = 0, apart = 0;
-    for (std::size_t i = 0; i < found[o].size(); ++i) {
-      largest = std::max(largest, std::abs(expected[o][i]));
-      const double distance = std::abs(found[o][i] - expected[o][i]);
-      apart = std::isnan(distance) ? distance : std::max(apart, distance);
-      if (std::isnan(apart)) break;
-    }
-    CHECK(apart <= allowed * largest);
+    for (std::size_t i = 0; i < found[o].size(); ++i)
+      if (!(std::abs(found[o][i] - expected[o][i]) <= allowed * largest)) CHECK(found[o][i] == expected[o][i]);
   }
 }
 
