@@ -4,7 +4,7 @@
 
 #include "remat/mlp.hpp"
 #include "remat/transformer.hpp"
-#include "transformer_modules/model.hpp"
+#include "remat/object_transformer.hpp"
 
 #include <string_view>
 

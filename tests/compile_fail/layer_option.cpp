@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tessera: layer: an option is not one of this layer, or is given twice; see the layer's options
+// expect: tessera: layer: an option is not one of this layer, or is given twice; see the options of the layer
 #include "cure.hpp"
 
 #include <tessera/nn/linear.hpp>

@@ -102,6 +102,9 @@ std::vector<bytes> run_wide_block() {
 template <auto Call>
 inline constexpr auto transformer_step = remat::value_and_gradient<remat::transformer_loss<Call>>;
 
+template <auto Call>
+inline constexpr auto object_transformer_step = remat::value_and_gradient<remat::object_transformer_loss<Call>>;
+
 /// A transformer of L blocks on B rows of T tokens.
 template <auto Call, std::size_t L, std::size_t B, std::size_t T, std::size_t D, std::size_t F>
 std::vector<bytes> run_transformer() {
@@ -241,6 +244,32 @@ TEST_CASE("A small transformer has the same bits under every policy") {
   CHECK(run_small_transformer<call_checkpointed<ts::dots_saveable>>() == plain);
   CHECK(run_small_transformer<call_checkpointed<ts::dots_with_no_batch_dims_saveable>>() == plain);
   CHECK(run_small_transformer<call_checkpointed<ts::save_only_these_names<"mlp_hidden">>>() == plain);
+}
+
+TEST_CASE("Blocks of layer objects draw the reference's keys, and checkpoints change no bit of their gradients") {
+  const auto full = ts::init<remat::object_transformer<2, 16, 4, 32>>(ts::nn::rngs{0});
+  std::vector<bytes> inputs;
+  reference::json keys;
+  std::uint32_t call = 0;
+  ts::visit_variables(full, [&](const auto& v) {
+    using V = std::remove_cvref_t<decltype(v)>;
+    const auto key = ts::random::fold_in(ts::random::make_key(0), call++);
+    const auto values = ts::nn::to_vector(v);
+    inputs.push_back(as_bytes(values));
+    if constexpr (V::shape_type::rank == 2) {
+      std::vector<float> drawn(values.size());
+      V::init.fill(std::span(drawn), key, V::shape_type::extents);
+      CHECK((drawn == values));
+      if (keys.size() < 5) keys.push_back({key.hi, key.lo});
+    }
+  });
+  CHECK(reference::check("object_transformer_first_keys", keys));
+  for (std::uint64_t seed : {1, 2}) inputs.push_back(normal(ts::random::make_key(seed), 2 * 8 * 16));
+  using model_type = ts::nn::bound<remat::object_transformer<2, 16, 4, 32>, ts::mesh<>>;
+  using x = remat::array<2, 8, 16>;
+  const auto plain = run<object_transformer_step<remat::call_layer>, model_type, x, x>(inputs);
+  CHECK(run<object_transformer_step<remat::call_checkpointed<ts::nothing_saveable>>, model_type, x, x>(inputs) ==
+        plain);
 }
 
 TEST_CASE("Checkpoints round groups of layers change no bit, and a group between 1 and 64 needs least") {

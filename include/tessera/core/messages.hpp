@@ -210,7 +210,7 @@
   X(optimizer_nothing,                                                                                                   \
     "tessera: optimizer: the model has no variables of this kind; write optimizer<param>(model, ...)")                   \
   X(optimizer_gradients, "tessera: optimizer: the gradients belong to another model; pass those of this model")          \
-  X(layer_option, "tessera: layer: an option is not one of this layer, or is given twice; see the layer's options")      \
+  X(layer_option, "tessera: layer: an option is not one of this layer, or is given twice; see the options of the layer")      \
   X(layer_features, "tessera: layer: the last extent of the input is not in_features; make the layers chain")            \
   X(layer_chain,                                                                                                         \
     "tessera: sequential: two layers do not chain; make in_features the out_features of the layer before")               \

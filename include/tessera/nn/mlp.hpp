@@ -63,7 +63,7 @@ struct mlp<shape<First, Rest...>, Activation, Options...> {
   TESSERA_MODULE(mlp, layers)
 
   constexpr auto operator()(const ArrayLike auto& x) const {
-    return with_features<mlp>(x, [this](const auto& in) { return from<0>(in); });
+    return with_features<mlp>(x, [this](const auto& in) { return this->template from<0>(in); });
   }
 
  private:
