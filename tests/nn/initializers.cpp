@@ -115,6 +115,51 @@ TEST_CASE("leading dimensions are a receptive field") {
   CHECK(variance(whole(init::lecun_normal(), {3, 5, 20, 200})) == Approx(1.0 / 300).epsilon(0.02));
 }
 
+TEST_CASE("fans count the dimensions that are named, the rest is a receptive field") {
+  constexpr std::array<std::int64_t, 3> heads{64, 4, 16};
+  constexpr nn::fans split(heads, {.in = 0, .out = {1, 2}});
+  STATIC_REQUIRE((split.in == 64 && split.out == 64));
+  constexpr nn::fans joined(heads, {.in = {0, 1}, .out = -1});
+  STATIC_REQUIRE((joined.in == 256 && joined.out == 16));
+  constexpr std::array<std::int64_t, 3> side_by_side{10, 20, 30};
+  constexpr nn::fans one(side_by_side, {.batch = 0});
+  STATIC_REQUIRE((one.in == 20 && one.out == 30));
+  CHECK((whole(init::he_normal({.in = 0, .out = {1, 2}}), {64, 4, 16}) == whole(init::he_normal(), {64, 64})));
+  CHECK((whole(init::glorot_uniform(), {8, 4}) == whole(init::xavier_uniform(), {8, 4})));
+  CHECK_THROWS_WITH(whole(init::lecun_normal({.in = 2}), {5, 4}), "nn::fans: dimension 2 is outside [-2, 2)");
+}
+
+TEST_CASE("orthogonal: columns at right angles, rows where those are fewer, with positive diagonal of R") {
+  const auto product = [](const std::vector<double>& q, std::size_t i, std::size_t j, std::size_t n, std::size_t step,
+                          std::size_t next) {
+    double sum = 0;
+    for (std::size_t k = 0; k < n; ++k) sum += q[i * step + k * next] * q[j * step + k * next];
+    return sum;
+  };
+  const auto tall = whole<double>(init::orthogonal(), {7, 4});
+  const auto wide = whole<double>(init::orthogonal(2), {4, 7});
+  const auto image = whole<double>(init::orthogonal(), {3, 2, 2, 5});
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t j = 0; j < 4; ++j) {
+      CHECK(product(tall, i, j, 7, 1, 4) == Approx(i == j).margin(1e-14));
+      CHECK(product(wide, i, j, 7, 7, 1) == Approx(i == j ? 4 : 0).margin(1e-14));
+      CHECK(product(image, i, j, 12, 1, 5) == Approx(i == j).margin(1e-14));
+    }
+  std::vector<double> normal(28);
+  rnd::fill_normal(std::span(normal), rnd::make_key(0), 0);
+  for (std::size_t j = 0; j < 4; ++j)
+    for (std::size_t i = j; i < 4; ++i) {  // R = Q^T A: its column j below the diagonal is zero
+      double r = 0;
+      for (std::size_t k = 0; k < 7; ++k) r += tall[4 * k + i] * normal[4 * k + j];
+      if (i == j) CHECK(r > 0);
+      else CHECK(r == Approx(0).margin(1e-13));
+    }
+  std::vector<double> part(5);
+  init::orthogonal().fill(std::span(part), rnd::make_key(0), shape{7, 4}, 6);
+  CHECK(part == std::vector<double>(tall.begin() + 6, tall.begin() + 11));
+  CHECK_THROWS_AS(whole(init::orthogonal(), {5}), tessera::shape_error);
+}
+
 TEST_CASE("an empty array needs nothing") { CHECK(whole(init::lecun_normal(), {0, 4}).empty()); }
 
 TEST_CASE("a vector has no fans, and an element outside is refused") {
