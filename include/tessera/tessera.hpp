@@ -9,7 +9,7 @@
 #include <tessera/analysis/saved_residuals.hpp>
 #include <tessera/analysis/visualize.hpp>
 #include <tessera/nn/key_stream.hpp>
-#include <tessera/nn/linear.hpp>
+#include <tessera/nn/layers.hpp>
 #include <tessera/nn/mode.hpp>
 #include <tessera/nn/module.hpp>
 #include <tessera/nn/optimizer.hpp>

@@ -210,10 +210,12 @@
   X(optimizer_nothing,                                                                                                   \
     "tessera: optimizer: the model has no variables of this kind; write optimizer<param>(model, ...)")                   \
   X(optimizer_gradients, "tessera: optimizer: the gradients belong to another model; pass those of this model")          \
-  X(layer_option, "tessera: layer: an option is not one of this layer, or is given twice; see the options of the layer")      \
+  X(layer_option,                                                                                                        \
+    "tessera: layer: an option is not one of this layer, or is given twice; see the options of the layer")               \
   X(layer_features, "tessera: layer: the last extent of the input is not in_features; make the layers chain")            \
   X(layer_chain,                                                                                                         \
     "tessera: sequential: two layers do not chain; make in_features the out_features of the layer before")               \
+  X(dropout_rate, "tessera: dropout: the rate is outside [0, 1]; write a probability")                                   \
   X(module_members, "tessera: module: there are more than 39 members; put some into a module of their own")              \
   X(module_macro, "tessera: module: the type does not name its members; write TESSERA_MODULE(type, members...)")         \
   X(cross_entropy_labels, "tessera: softmax_cross_entropy: labels are not integers; convert them with astype<i32>")      \

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <tessera/nn/attention.hpp>
+#include <tessera/nn/batch_norm.hpp>
 #include <tessera/nn/containers.hpp>
 #include <tessera/nn/conv.hpp>
+#include <tessera/nn/dropout.hpp>
 #include <tessera/nn/embed.hpp>
 #include <tessera/nn/group_norm.hpp>
 #include <tessera/nn/layer_norm.hpp>

@@ -132,10 +132,14 @@ void fill_blocks(runtime::storage& to, const initializer& init, std::span<const 
   const std::span<const std::int64_t> layer(extents, static_cast<std::size_t>(to.type.rank - stacked));
   std::size_t size = 1;
   for (const std::int64_t extent : layer) size *= static_cast<std::size_t>(extent);
+  std::vector<T> whole(init.fills_at_once() ? keys.size() * size : 0);
+  for (std::size_t i = 0; i < keys.size() && !whole.empty(); ++i)
+    init.fill(std::span(whole).subspan(i * size, size), keys[i], layer, 0);
   const auto fill = [&](std::span<T> out, std::size_t first) {
     while (!out.empty()) {
       const std::size_t here = std::min(out.size(), size - first % size);
-      init.fill(out.first(here), keys[first / size], layer, first % size);
+      if (whole.empty()) init.fill(out.first(here), keys[first / size], layer, first % size);
+      else std::copy_n(whole.begin() + static_cast<std::ptrdiff_t>(first), here, out.begin());
       out = out.subspan(here);
       first += here;
     }

@@ -39,6 +39,8 @@ enum class option : std::uint8_t {
   qkv_features,
   rotary,
   tensor_parallel,
+  broadcast_dims,
+  use_running_average,
   padding,
   strides,
   dilation,
