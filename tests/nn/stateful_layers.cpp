@@ -14,7 +14,7 @@ inline constexpr auto trained = [](auto& model, auto weights, auto x) {
     const auto y = m(x);
     return std::pair(ts::sum(y * w), y);
   };
-  auto [value, grads] = ts::value_and_grad<ts::has_aux>(loss)(model, weights);
+  auto [value, grads] = ts::value_and_grad(loss, ts::has_aux)(model, weights);
   return std::tuple_cat(std::tuple(value.first), parameters(grads), std::tuple(value.second));
 };
 inline constexpr auto evaluated = [](auto& model, auto x) {
@@ -197,7 +197,7 @@ TEST_CASE("remat-with-dropout-redraws-mask: values and gradients are the same bi
       const auto y = ts::checkpoint([&](auto in) { return inner(in); })(x);
       return std::pair(ts::sum(ts::square(y) * w), y);
     };
-    auto [value, grads] = ts::value_and_grad<ts::has_aux>(loss)(m, weights);
+    auto [value, grads] = ts::value_and_grad(loss, ts::has_aux)(m, weights);
     return std::tuple_cat(std::tuple(value.first), parameters(grads), std::tuple(value.second));
   };
   static constexpr auto plain = [](auto& m, auto weights, auto x) {
@@ -205,7 +205,7 @@ TEST_CASE("remat-with-dropout-redraws-mask: values and gradients are the same bi
       const auto y = inner(x);
       return std::pair(ts::sum(ts::square(y) * w), y);
     };
-    auto [value, grads] = ts::value_and_grad<ts::has_aux>(loss)(m, weights);
+    auto [value, grads] = ts::value_and_grad(loss, ts::has_aux)(m, weights);
     return std::tuple_cat(std::tuple(value.first), parameters(grads), std::tuple(value.second));
   };
   const outcome with = run_on<model>(trace<checkpointed, model, matrix, matrix>(), dropped_inputs(3, 0.7));

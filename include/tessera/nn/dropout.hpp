@@ -82,8 +82,10 @@ struct dropout {
         if (shared::has(d, type.rank)) type.dims[d] = {1, 0};
       return type;
     }();
+    const auto drawn = rngs();
+    const expr<decltype(drawn)::type, typename X::mesh_type> key{drawn.handle};  // on the mesh of x, not an open one
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return random::bernoulli<shape<mask.dims[I].extent...>>(rngs(), 1 - Rate,
+      return random::bernoulli<shape<mask.dims[I].extent...>>(key, 1 - Rate,
                                                               out_sharding<spec_type<mask, typename X::mesh_type>>);
     }
     (std::make_index_sequence<static_cast<std::size_t>(mask.rank)>{});
