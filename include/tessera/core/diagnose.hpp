@@ -35,11 +35,25 @@ struct diagnosis;
 template <message M, text... Details>
 struct refused_result;
 
+#define TESSERA_ONE_ROW(name, sentence) +1
+inline constexpr int messages_of_part_1 = TESSERA_MESSAGES_1(TESSERA_ONE_ROW);
+inline constexpr int messages_of_both = TESSERA_MESSAGES(TESSERA_ONE_ROW);
+#undef TESSERA_ONE_ROW
+
+/// The message of sentence n of a part, whose messages are those behind First up to Last; what fills the sequence up is
+/// none.
+template <int First, int Last>
+constexpr message message_at(int n) {
+  const int place = First + n - 9;
+  return static_cast<message>(place <= Last ? place : 60000 + place);
+}
+
 // The specialisations, ten at a time, in a file where no macro stands around an assertion: clang adds notes on every
 // macro, and a line for every file that an error lies in.
 #define TESSERA_TEN_TIMES(x) x x x x x x x x x x
 #define TESSERA_SENTENCE_OF_ROW(name, sentence) (sentence)
-#define TESSERA_SENTENCES TESSERA_TEN_TIMES((""))("") TESSERA_MESSAGES(TESSERA_SENTENCE_OF_ROW) TESSERA_TEN_TIMES((""))
+#define TESSERA_SENTENCES TESSERA_TEN_TIMES(("")) TESSERA_MESSAGES_1(TESSERA_SENTENCE_OF_ROW) TESSERA_TEN_TIMES((""))
+#define TESSERA_MESSAGE_AT(n) message_at<0, messages_of_part_1>(n)
 #define BOOST_PP_VALUE 1
 #include BOOST_PP_ASSIGN_SLOT(1)
 #include <tessera/core/ten_diagnoses.hpp>
@@ -58,6 +72,21 @@ struct refused_result;
 #include <tessera/core/ten_diagnoses.hpp>
 #include <tessera/core/ten_diagnoses.hpp>
 #include <tessera/core/ten_diagnoses.hpp>
+static_assert(BOOST_PP_SLOT(1) * 10 + 10 > BOOST_PP_SEQ_SIZE(TESSERA_SENTENCES), "more lines above are needed");
+#undef TESSERA_MESSAGE_AT
+#undef TESSERA_SENTENCES
+#define TESSERA_SENTENCES TESSERA_TEN_TIMES(("")) TESSERA_MESSAGES_2(TESSERA_SENTENCE_OF_ROW) TESSERA_TEN_TIMES((""))
+#define TESSERA_MESSAGE_AT(n) message_at<messages_of_part_1, messages_of_both>(n)
+#define BOOST_PP_VALUE 1
+#include BOOST_PP_ASSIGN_SLOT(1)
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
+#include <tessera/core/ten_diagnoses.hpp>
 #include <tessera/core/ten_diagnoses.hpp>
 #include <tessera/core/ten_diagnoses.hpp>
 #include <tessera/core/ten_diagnoses.hpp>
@@ -67,6 +96,7 @@ struct refused_result;
 #include <tessera/core/ten_diagnoses.hpp>
 #include <tessera/core/ten_diagnoses.hpp>
 static_assert(BOOST_PP_SLOT(1) * 10 + 10 > BOOST_PP_SEQ_SIZE(TESSERA_SENTENCES), "more lines above are needed");
+#undef TESSERA_MESSAGE_AT
 #undef TESSERA_SENTENCES
 #undef TESSERA_SENTENCE_OF_ROW
 #undef TESSERA_TEN_TIMES

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-// One row a message: its name, and `tessera: <operation>: <what is wrong>; <what to write instead>`.
-#define TESSERA_MESSAGES(X)                                                                                              \
+// One row a message: its name, and `tessera: <operation>: <what is wrong>; <what to write instead>`. In two parts, as
+// Boost.Preprocessor counts to 256.
+#define TESSERA_MESSAGES_1(X)                                                                                            \
   X(mesh_axis_size, "tessera: mesh: an axis has no devices; write axis<\"name\", 1> or more")                            \
   X(mesh_axis_name, "tessera: mesh: an axis name is empty or longer than 31 characters; write a shorter name")           \
   X(mesh_axis_count, "tessera: mesh: there are more than 8 axes; merge some of them")                                    \
@@ -191,7 +192,8 @@
   X(where_dtype, "tessera: where: the two cases have different dtypes; convert one with astype<...>")                    \
   X(where_sharding, "tessera: where: operands of equal shape are sharded differently; reshard one operand")              \
   X(astype_sixteen_bits, "tessera: astype: 16-bit types have no arithmetic yet; use f32")                                \
-  X(one_hot_dtype, "tessera: one_hot: the classes are not integers; convert them with astype<i32>")                      \
+  X(one_hot_dtype, "tessera: one_hot: the classes are not integers; convert them with astype<i32>")
+#define TESSERA_MESSAGES_2(X)                                                                                            \
   X(softmax_axis, "tessera: softmax: there is no such dimension; count from 0, or from -1 backwards")                    \
   X(softmax_needs_float, "tessera: softmax: the operand is not floating-point; convert it with astype<f32>")             \
   X(grad_not_scalar, "tessera: value_and_grad: the loss is not a scalar; reduce it with mean or sum")                    \
@@ -366,6 +368,7 @@
   X(policy_name,                                                                                                         \
     "tessera: checkpoint: no value in the function carries a name that the policy lists; call checkpoint_name "          \
     "with it or drop it")
+#define TESSERA_MESSAGES(X) TESSERA_MESSAGES_1(X) TESSERA_MESSAGES_2(X)
 
 namespace tessera {
 
