@@ -60,6 +60,9 @@ const std::map<std::string, std::string> covered{
     {"transformer_param_count", "reference_cases/remat.cpp"},
     {"transformer_loss", "reference_cases/remat.cpp"},
     {"transformer_grad_norms", "reference_cases/remat.cpp"},
+    {"bnnet_losses", "reference_cases/batch_norm.cpp"},
+    {"bnnet_running_stats_after_5", "reference_cases/batch_norm.cpp"},
+    {"bn_micro_grad_diff", "reference_cases/batch_norm.cpp"},
     {"object_transformer_first_keys", "reference_cases/remat.cpp"},
     {"ex2_loss", "reference_cases/remat.cpp"},
     {"matmul_gflop_fwd_total_layerwise", "reference_cases/remat.cpp"},
@@ -75,14 +78,11 @@ const std::map<std::string, std::string> covered{
 const std::map<std::string, std::string> left_out{
     {"training_state_leaf_count",
      "there is no training state that holds a random key and a step count beside an optimiser"},
-    {"bnnet_losses", "there are no batch normalisation and dropout layers"},
-    {"bn_micro_grad_diff", "there are no batch normalisation and dropout layers"},
     {"multisteps_trace", "there is no optimiser that accumulates by itself; accumulate does it in the step"},
     {"multisteps_vs_big_adam", "there is no optimiser that accumulates by itself; accumulate does it in the step"},
     {"multisteps_buffer_ratio", "there is no optimiser that accumulates by itself; accumulate does it in the step"},
     {"same_key_same_stream", "a draw depends on the key and the number of elements alone, by the published vectors"},
     {"ex2_best_group_size_model", "a model of memory; ours is counted from the plan, and its minimum is tested"},
-    {"bnnet_running_stats_after_5", "there are no batch normalisation and dropout layers"},
 };
 
 /// A file under tests/, which holds the reference folder.
