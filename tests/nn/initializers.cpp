@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tessera/nn/initializers.hpp>
+#include <tessera/nn/linear.hpp>
+#include <tessera/nn/module.hpp>
+#include <tessera/nn/stack.hpp>
 #include <tessera/nn/rngs.hpp>
 
 #include <algorithm>
@@ -158,6 +161,25 @@ TEST_CASE("orthogonal: columns at right angles, rows where those are fewer, with
   init::orthogonal().fill(std::span(part), rnd::make_key(0), shape{7, 4}, 6);
   CHECK(part == std::vector<double>(tall.begin() + 6, tall.begin() + 11));
   CHECK_THROWS_AS(whole(init::orthogonal(), {5}), tessera::shape_error);
+}
+
+TEST_CASE("an orthogonal kernel is the same on any mesh, and layers of a stack have one each") {
+  using tessera::P, tessera::none;
+  using cluster = tessera::mesh<tessera::axis<"data", 2>, tessera::axis<"model", 2>>;
+  using start = tessera::kernel_init<init::orthogonal()>;
+  const auto one = tessera::init<nn::linear<6, 4, start>>(nn::rngs{3});
+  const auto cut = tessera::init<nn::linear<6, 4, start, tessera::kernel<P<"data", "model">>>, cluster>(nn::rngs{3});
+  CHECK(nn::to_vector(cut.kernel) == nn::to_vector(one.kernel));
+  CHECK(nn::to_vector(one.kernel) == whole(init::orthogonal(), {6, 4}, nn::rngs{3}("params")));
+  const auto layers = tessera::init<nn::stack<2, nn::linear<4, 4, start>>>(nn::rngs{3});
+  const auto kernels = nn::to_vector(layers.get<&nn::linear<4, 4, start>::kernel>());
+  double product = 0, square = 0;
+  for (std::size_t k = 0; k < 4; ++k) {
+    square += kernels[16 + 4 * k] * kernels[16 + 4 * k];
+    product += kernels[16 + 4 * k] * kernels[16 + 4 * k + 1];
+  }
+  CHECK(square == Approx(1));
+  CHECK(product == Approx(0).margin(1e-6));
 }
 
 TEST_CASE("an empty array needs nothing") { CHECK(whole(init::lecun_normal(), {0, 4}).empty()); }
