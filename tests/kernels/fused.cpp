@@ -200,6 +200,44 @@ constexpr auto conversion = instructions(-1, {{From, strided}}, {{op::convert, T
 constexpr auto counts = instructions(4, {{f32, count}, {f32, count_repeated}, {u32, count}},
                                      {{op::add, f32, f32, 0, 1}, {op::convert, f32, u32, 2}}, {{f32, 3}, {f32, 4}});
 
+/// Arithmetic of a 16-bit type, its results among its operands: what a chain computes is what its steps would.
+template <dtype D>
+constexpr auto small_arithmetic =
+    instructions(4, {{D, contiguous}, {D, strided}, {D, repeated}, {f32, contiguous}, {i32, contiguous}},
+                 {{op::add, D, D, 0, 1},
+                  {op::mul, D, D, 5, 2},
+                  {op::sub, D, D, 6, 0},
+                  {op::div, D, D, 7, 1},
+                  {op::square, D, D, 1},
+                  {op::sqrt, D, D, 9},
+                  {op::neg, D, D, 0},
+                  {op::max, D, D, 0, 6},
+                  {op::relu, D, D, 8},
+                  {op::lt, bool_, D, 0, 1},
+                  {op::select, D, D, 14, 5, 1},
+                  {op::convert, D, f32, 3},
+                  {op::convert, f32, D, 5},
+                  {op::convert, D, i32, 4},
+                  {op::convert, i32, D, 0},
+                  {op::convert, bool_, D, 1},
+                  {op::convert, D, bool_, 14}},
+                 {{D, 5},
+                  {D, 6},
+                  {D, 7},
+                  {D, 8},
+                  {D, 10},
+                  {D, 11},
+                  {D, 12},
+                  {D, 13},
+                  {bool_, 14},
+                  {D, 15},
+                  {D, 16},
+                  {f32, 17},
+                  {D, 18},
+                  {i32, 19},
+                  {bool_, 20},
+                  {D, 21}});
+
 template <op Code, dtype D>
 constexpr auto unary_list = instructions(D == f32 ? 4 : 8, {{D, contiguous}}, {{Code, D, D, 0}}, {{D, 1}});
 
@@ -229,6 +267,8 @@ struct any_array {
       case f64: return f(double{});
       case i32: return f(std::int32_t{});
       case u32: return f(std::uint32_t{});
+      case bf16: return f(bfloat16{});
+      case f16: return f(float16{});
       default: return f(bool{});
     }
   }
@@ -360,6 +400,13 @@ TEST_CASE("conversions between types of different sizes") {
   check_exact<conversion<u32, f64>>();
   check_exact<conversion<f64, u32>>();
 }
+TEST_CASE("arithmetic of 16-bit numbers is rounded after each operation") {
+  check_exact<small_arithmetic<bf16>>();
+  check_exact<small_arithmetic<f16>>();
+  check_exact<conversion<bf16, f64>>();
+  check_exact<conversion<f64, f16>>();
+}
+
 TEST_CASE("positions are counted, along a row and from row to row") { check_exact<counts>(); }
 
 TEST_CASE("a result may lie where a source lay") {

@@ -17,6 +17,8 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
+#include <tessera/core/sixteen_bits.hpp>
+
 namespace kernel_test {
 
 enum class edge { front, back };
@@ -71,7 +73,7 @@ void fill_random(Array& values, unsigned seed) {
   for (T& value : values) {
     if constexpr (std::is_same_v<T, bool>) value = bits() % 3 == 0;
     else if constexpr (std::is_integral_v<T>) value = static_cast<T>(bits());
-    else value = std::uniform_real_distribution<T>(-1, 1)(bits);
+    else value = static_cast<T>(std::uniform_real_distribution<tessera::compute_t<T>>(-1, 1)(bits));
   }
 }
 

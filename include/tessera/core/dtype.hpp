@@ -2,13 +2,15 @@
 // Element types: their tags, names, sizes and the C++ types that store them.
 #pragma once
 
+#include <tessera/core/sixteen_bits.hpp>
+
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
 
 namespace tessera {
 
-/// The element type of a tensor. The 16-bit types are named here and have no arithmetic yet.
+/// The element type of a tensor.
 enum class dtype : std::uint8_t { f32, f64, i32, u32, bool_, bf16, f16 };
 
 inline constexpr dtype f32 = dtype::f32;
@@ -35,6 +37,12 @@ constexpr const dtype_info& info(dtype d) { return dtype_table[static_cast<int>(
 
 constexpr bool is_floating(dtype d) { return info(d).floating; }
 
+/// Whether elements are floating-point numbers of 16 bits, whose arithmetic is done in float32 and rounded.
+constexpr bool is_sixteen_bit(dtype d) { return d == dtype::bf16 || d == dtype::f16; }
+
+/// What sums and products of such elements are kept in.
+constexpr dtype accumulator(dtype d) { return is_sixteen_bit(d) ? dtype::f32 : d; }
+
 template <dtype D>
 struct storage_of;
 template <>
@@ -48,12 +56,11 @@ struct storage_of<u32> : std::type_identity<std::uint32_t> {};
 template <>
 struct storage_of<bool_> : std::type_identity<bool> {};
 template <>
-struct storage_of<bf16> : std::type_identity<std::uint16_t> {};
+struct storage_of<bf16> : std::type_identity<bfloat16> {};
 template <>
-struct storage_of<f16> : std::type_identity<std::uint16_t> {};
+struct storage_of<f16> : std::type_identity<float16> {};
 
-/// The C++ type of one element: float, double, std::int32_t, std::uint32_t, bool; 16-bit
-/// types are kept as their bits.
+/// The C++ type of one element: float, double, std::int32_t, std::uint32_t, bool, bfloat16, float16.
 template <dtype D>
 using storage_t = typename storage_of<D>::type;
 
@@ -69,6 +76,10 @@ template <>
 struct dtype_of_storage<std::uint32_t> : std::integral_constant<dtype, u32> {};
 template <>
 struct dtype_of_storage<bool> : std::integral_constant<dtype, bool_> {};
+template <>
+struct dtype_of_storage<bfloat16> : std::integral_constant<dtype, bf16> {};
+template <>
+struct dtype_of_storage<float16> : std::integral_constant<dtype, f16> {};
 
 /// Whether a C++ type is the one of an element type.
 template <class T>

@@ -62,6 +62,8 @@ struct fused_kernel {
     vector<i32> int32[code::registers];
     vector<u32> uint32[code::registers];
     vector<bool_> boolean[code::registers];
+    vector<bf16> bfloat[code::registers];
+    vector<f16> half[code::registers];
 
     template <dtype D>
     auto& get(int i) {
@@ -69,6 +71,8 @@ struct fused_kernel {
       else if constexpr (D == f64) return float64[i];
       else if constexpr (D == i32) return int32[i];
       else if constexpr (D == u32) return uint32[i];
+      else if constexpr (D == bf16) return bfloat[i];
+      else if constexpr (D == f16) return half[i];
       else return boolean[i];
     }
   };

@@ -14,7 +14,7 @@
 
 namespace tessera::kernels {
 
-/// C_g = A_g B_g, or C_g += A_g B_g, for each group g, on row-major matrices.
+/// C_g = A_g B_g, or C_g += A_g B_g, for each group g, on row-major matrices; of 16-bit numbers C is float.
 template <class T>
 struct gemm_problem {
   std::int64_t m = 0;         ///< rows of C and A, of one group
@@ -26,7 +26,7 @@ struct gemm_problem {
   std::int64_t lda = 0;  ///< elements from one stored row to the next
   const T* b = nullptr;
   std::int64_t ldb = 0;
-  T* c = nullptr;
+  compute_t<T>* c = nullptr;
   std::int64_t ldc = 0;
   bool accumulate = false;  ///< add the product to C instead of overwriting C
   std::int64_t groups = 1;
@@ -42,10 +42,10 @@ namespace detail {
 inline constexpr std::int64_t gemm_depth = 256;
 
 template <class T>
-inline constexpr std::int64_t packed_a_size = (std::int64_t{1} << 18) / static_cast<std::int64_t>(sizeof(T));
+inline constexpr std::int64_t packed_a_size = (std::int64_t{1} << 18) / static_cast<std::int64_t>(sizeof(compute_t<T>));
 
 template <class T>
-inline constexpr std::int64_t packed_b_size = (std::int64_t{3} << 19) / static_cast<std::int64_t>(sizeof(T));
+inline constexpr std::int64_t packed_b_size = (std::int64_t{3} << 19) / static_cast<std::int64_t>(sizeof(compute_t<T>));
 
 /// The i-th of `parts` nearly equal parts of [0, n) starts here; the part after the last starts at n.
 constexpr std::int64_t part(std::int64_t n, std::int64_t parts, std::int64_t i) {
@@ -65,6 +65,8 @@ struct gemm_region {
 template <class T>
 class gemm_run {
  public:
+  using packed = compute_t<T>;
+
   explicit gemm_run(const gemm_problem<T>& problem)
       : p_(problem),
         depth_groups_(problem.c_stride == 0 ? problem.groups : 1),
@@ -81,8 +83,8 @@ class gemm_run {
   /// steps, in order: neither the region nor the panel it falls into changes its bits.
   void operator()(const gemm_region& region) const {
     if (region.row_begin == region.row_end) return;
-    T* const packed_a = reinterpret_cast<T*>(workspace());
-    T* const packed_b = packed_a + packed_a_size<T>;
+    auto* const packed_a = reinterpret_cast<packed*>(workspace());
+    packed* const packed_b = packed_a + packed_a_size<T>;
     const std::int64_t blocks = ceil_div(depth_, gemm_depth);
     const std::int64_t longest = ceil_div(depth_, blocks);
     const std::int64_t columns = (packed_b_size<T> - width<T>) / (longest * tile_columns<T>);
@@ -108,7 +110,7 @@ class gemm_run {
   /// Packs `lines` lines of the steps [start, start + depth), which may span several groups.
   template <class Operand>
   void pack_steps(const Operand& operand, std::int64_t group, std::int64_t line, std::int64_t lines, std::int64_t start,
-                  std::int64_t depth, T* to, std::int64_t step) const {
+                  std::int64_t depth, packed* to, std::int64_t step) const {
     for (std::int64_t done = 0; done < depth;) {
       const std::int64_t within = (start + done) % p_.k;
       const std::int64_t steps = std::min(depth - done, p_.k - within);
@@ -119,8 +121,8 @@ class gemm_run {
 
   /// All rows of the strip times its columns of B, over the steps [start, start + depth) of the depth. B is packed a
   /// panel at a time, just before its first use, while its place in the first cache is warm.
-  void multiply_strip(const gemm_region& strip, std::int64_t start, std::int64_t depth, T* packed_a,
-                      T* packed_b) const {
+  void multiply_strip(const gemm_region& strip, std::int64_t start, std::int64_t depth, packed* packed_a,
+                      packed* packed_b) const {
     const std::int64_t panels = strip.row_end - strip.row_begin;
     const std::int64_t at_once = (packed_a_size<T> - width<T>) / (depth * tile_rows<T>);
     const std::int64_t row_blocks = ceil_div(panels, at_once);
@@ -131,10 +133,12 @@ class gemm_run {
       pack_rows_of_a(block, start, depth, packed_a);
       for (std::int64_t q = strip.column_begin; q < strip.column_end; ++q) {
         const std::int64_t slot = row_blocks == 1 ? 0 : q - strip.column_begin;
-        T* const panel = packed_b + slot * depth * tile_columns<T>;
-        if (panels <= few_panels && readable_in_place(q)) {
-          multiply_panel(block, q, start, depth, packed_a, b(strip.batch).at(q * tile_columns<T>, start), p_.ldb);
-          continue;
+        packed* const panel = packed_b + slot * depth * tile_columns<T>;
+        if constexpr (std::is_same_v<T, packed>) {
+          if (panels <= few_panels && readable_in_place(q)) {
+            multiply_panel(block, q, start, depth, packed_a, b(strip.batch).at(q * tile_columns<T>, start), p_.ldb);
+            continue;
+          }
         }
         if (i == 0) pack_panel_of_b(strip.batch, q, start, depth, panel);
         multiply_panel(block, q, start, depth, packed_a, panel, padded(panel_columns(q)));
@@ -151,13 +155,14 @@ class gemm_run {
   std::int64_t panel_columns(std::int64_t q) const { return std::min(tile_columns<T>, p_.n - q * tile_columns<T>); }
   static std::int64_t padded(std::int64_t columns) { return ceil_div(columns, width<T>) * width<T>; }
 
-  void pack_panel_of_b(std::int64_t group, std::int64_t q, std::int64_t start, std::int64_t depth, T* panel) const {
+  void pack_panel_of_b(std::int64_t group, std::int64_t q, std::int64_t start, std::int64_t depth,
+                       packed* panel) const {
     const std::int64_t columns = panel_columns(q);
     pack_steps([this](std::int64_t g) { return b(g); }, group, q * tile_columns<T>, columns, start, depth, panel,
                padded(columns));
   }
 
-  void pack_rows_of_a(const gemm_region& block, std::int64_t start, std::int64_t depth, T* packed_a) const {
+  void pack_rows_of_a(const gemm_region& block, std::int64_t start, std::int64_t depth, packed* packed_a) const {
     for (std::int64_t r = block.row_begin; r < block.row_end; ++r) {
       const std::int64_t row = panel_row(r % panels_);
       const std::int64_t rows = panel_row(r % panels_ + 1) - row;
@@ -167,13 +172,13 @@ class gemm_run {
   }
 
   void multiply_panel(const gemm_region& block, std::int64_t q, std::int64_t start, std::int64_t depth,
-                      const T* packed_a, const T* panel, std::int64_t panel_step) const {
+                      const packed* packed_a, const packed* panel, std::int64_t panel_step) const {
     const bool accumulate = p_.accumulate || start > 0;
     const std::int64_t columns = panel_columns(q);
     for (std::int64_t r = block.row_begin; r < block.row_end; ++r) {
       const std::int64_t row = panel_row(r % panels_);
       const std::int64_t rows = panel_row(r % panels_ + 1) - row;
-      T* const c = p_.c + (block.batch + r / panels_) * p_.c_stride + row * p_.ldc + q * tile_columns<T>;
+      packed* const c = p_.c + (block.batch + r / panels_) * p_.c_stride + row * p_.ldc + q * tile_columns<T>;
       gemm_tile_any(rows, columns, depth, packed_a + (r - block.row_begin) * depth * tile_rows<T>, rows, panel,
                     panel_step, c, p_.ldc, accumulate);
     }
@@ -224,12 +229,13 @@ template <class T>
 void gemm_of_no_depth(const gemm_problem<T>& p) {
   if (p.accumulate) return;
   for (std::int64_t g = 0; g < (p.c_stride == 0 ? 1 : p.groups); ++g)
-    for (std::int64_t i = 0; i < p.m; ++i) std::fill_n(p.c + g * p.c_stride + i * p.ldc, p.n, T(0));
+    for (std::int64_t i = 0; i < p.m; ++i) std::fill_n(p.c + g * p.c_stride + i * p.ldc, p.n, compute_t<T>{0});
 }
 
 }  // namespace detail
 
-/// C_g[i][j] (+)= sum over p of A_g[i][p] B_g[p][j], for T = float or double.
+/// C_g[i][j] (+)= sum over p of A_g[i][p] B_g[p][j], for T = float or double, or 16-bit numbers, whose products are
+/// summed in float.
 ///
 /// C must overlap neither A nor B. Groups with c_stride == 0 are summed in group order; with b_stride == 0 no thread
 /// packs a part of B more than once, however many groups there are. Nothing is skipped: 0 * infinity is NaN as in the

@@ -16,8 +16,9 @@
 
 #include <cstdint>
 
-#define TESSERA_NUMBER_KERNELS(T)                                                                             \
-  TESSERA_INSTANCE void reduce<T>(reduce_kind, const T*, T*, std::int64_t, std::int64_t, std::int64_t, bool); \
+#define TESSERA_NUMBER_KERNELS(T)                                                                                 \
+  TESSERA_INSTANCE void reduce<T>(reduce_kind, const T*, compute_t<T>*, std::int64_t, std::int64_t, std::int64_t, \
+                                  bool);                                                                          \
   TESSERA_INSTANCE void add_shards<T>(reduce_kind, T*, const T* const*, int, std::int64_t, bool);
 
 #define TESSERA_AXIS_KERNELS(T)                                                               \
@@ -44,6 +45,10 @@ TESSERA_FLOAT_KERNELS(double)
 TESSERA_NUMBER_KERNELS(std::int32_t)
 TESSERA_NUMBER_KERNELS(std::uint32_t)
 TESSERA_NUMBER_KERNELS(bool)
+TESSERA_NUMBER_KERNELS(bfloat16)
+TESSERA_NUMBER_KERNELS(float16)
+TESSERA_INSTANCE void gemm<bfloat16>(const gemm_problem<bfloat16>&, bool);
+TESSERA_INSTANCE void gemm<float16>(const gemm_problem<float16>&, bool);
 
 }  // namespace tessera::kernels
 

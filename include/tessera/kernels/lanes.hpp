@@ -4,6 +4,7 @@
 
 #include <tessera/core/dtype.hpp>
 #include <tessera/graph/op.hpp>
+#include <tessera/kernels/arch/sixteen_bits.hpp>
 #include <tessera/kernels/arch/xsimd.hpp>
 #include <tessera/kernels/detail/instance.hpp>
 #include <tessera/kernels/functions.hpp>
@@ -23,7 +24,9 @@ using graph::op;
 /// nearest end.
 template <class To, class From>
 To convert_element(From x) {
-  if constexpr (std::is_same_v<To, bool>) {
+  if constexpr (is_small_float<From>) {
+    return convert_element<To>(float{x});
+  } else if constexpr (std::is_same_v<To, bool>) {
     return x != From{0};
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if (x != x) return 0;
@@ -38,7 +41,27 @@ To convert_element(From x) {
   }
 }
 
-/// Vectors with as many lanes as one of Widest has; bool is a mask over Widest.
+/// Whether an operation on 16-bit numbers gives one of them without rounding.
+constexpr bool is_exact(op code) {
+  switch (code) {
+    case op::neg:
+    case op::abs:
+    case op::sign:
+    case op::relu:
+    case op::copy:
+    case op::stop_gradient:
+    case op::floor:
+    case op::ceil:
+    case op::round:
+    case op::trunc:
+    case op::max:
+    case op::min: return true;
+    default: return graph::is_predicate(code);
+  }
+}
+
+/// Vectors with as many lanes as one of Widest has; bool is a mask over Widest, 16-bit numbers are floats that are
+/// rounded to their type after every operation.
 template <class Widest>
 struct vector_lanes {
   static constexpr std::int64_t width = static_cast<std::int64_t>(xsimd::batch<Widest>::size);
@@ -49,20 +72,21 @@ struct vector_lanes {
   requires(D == bool_) struct vector_of<D> : std::type_identity<xsimd::batch_bool<Widest>> {
   };
   template <dtype D>
-  requires(D != bool_ && sizeof(storage_t<D>) == sizeof(Widest)) struct vector_of<D>
-      : std::type_identity<xsimd::batch<storage_t<D>>> {
+  requires(D != bool_ && sizeof(compute_t<storage_t<D>>) == sizeof(Widest)) struct vector_of<D>
+      : std::type_identity<xsimd::batch<compute_t<storage_t<D>>>> {
   };
   template <dtype D>
   using vector = typename vector_of<D>::type;
 
   template <dtype D>
   static vector<D> repeat(storage_t<D> x) {
-    return vector<D>(x);
+    return vector<D>(compute_t<storage_t<D>>{x});
   }
 
   template <dtype D>
   static vector<D> load(const storage_t<D>* from) {
     if constexpr (D == bool_) return load_mask(from);
+    else if constexpr (is_sixteen_bit(D)) return detail::load_widened(from);
     else return vector<D>::load_unaligned(from);
   }
 
@@ -104,13 +128,14 @@ struct vector_lanes {
   template <dtype D>
   static void store(storage_t<D>* to, const vector<D>& x) {
     if constexpr (D == bool_) store_mask(to, x);
+    else if constexpr (is_sixteen_bit(D)) detail::store_rounded(to, x);
     else x.store_unaligned(to);
   }
 
   template <dtype D>
   static vector<D> choose(const vector<bool_>& mask, const vector<D>& a, const vector<D>& b) {
     if constexpr (D == bool_) return (mask && a) || (!mask && b);
-    else return xsimd::select(recast<storage_t<D>>(mask), a, b);
+    else return xsimd::select(recast<compute_t<storage_t<D>>>(mask), a, b);
   }
 
   /// The same mask over lanes of another type of one size.
@@ -126,27 +151,38 @@ struct vector_lanes {
 
   template <dtype To, dtype From>
   static vector<To> convert(const vector<From>& x) {
-    if constexpr (To == From) {
+    using wide_from = compute_t<storage_t<From>>;
+    if constexpr (To == From || (To == f32 && is_sixteen_bit(From))) {
       return x;
     } else if constexpr (From == bool_) {
-      return choose<To>(x, vector<To>(storage_t<To>{1}), vector<To>(storage_t<To>{0}));
+      return choose<To>(x, vector<To>(compute_t<storage_t<To>>{1}), vector<To>(compute_t<storage_t<To>>{0}));
     } else if constexpr (To == bool_) {
-      return mask_of(!(x == vector<From>(storage_t<From>{0})));
+      return mask_of(!(x == vector<From>(wide_from{0})));
     } else if constexpr (From == i32 && To == f32) {
       return xsimd::to_float(x);
+    } else if constexpr (is_sixteen_bit(To) && std::is_same_v<wide_from, float>) {
+      return detail::rounded_to<storage_t<To>>(x);
     } else {
-      storage_t<From> in[width];
+      wide_from in[width];
       storage_t<To> out[width];
       x.store_unaligned(in);
       for (std::int64_t i = 0; i < width; ++i) out[i] = convert_element<storage_t<To>>(in[i]);
-      return vector<To>::load_unaligned(out);
+      return load<To>(out);
     }
+  }
+
+  /// The result of an operation in float32 as a 16-bit number.
+  template <op Code, dtype D, class Result>
+  static auto narrowed(const Result& x) {
+    if constexpr (is_exact(Code)) return x;
+    else return detail::rounded_to<storage_t<D>>(x);
   }
 
   template <op Code, dtype D>
   static auto unary(const vector<D>& x) {
     using batch = vector<D>;
-    if constexpr (Code == op::logical_not) return vector<bool_>(!x);
+    if constexpr (is_sixteen_bit(D)) return narrowed<Code, D>(unary<Code, f32>(x));
+    else if constexpr (Code == op::logical_not) return vector<bool_>(!x);
     else if constexpr (Code == op::copy || Code == op::stop_gradient) return x;
     else if constexpr (Code == op::neg) return negative<D>(x);
     else if constexpr (Code == op::abs) return absolute<D>(x);
@@ -264,7 +300,8 @@ struct vector_lanes {
   template <op Code, dtype D>
   static auto binary(const vector<D>& a, const vector<D>& b) {
     using batch = vector<D>;
-    if constexpr (Code == op::add) return batch(a + b);
+    if constexpr (is_sixteen_bit(D)) return narrowed<Code, D>(binary<Code, f32>(a, b));
+    else if constexpr (Code == op::add) return batch(a + b);
     else if constexpr (Code == op::sub) return batch(a - b);
     else if constexpr (Code == op::mul) return batch(a * b);
     else if constexpr (Code == op::div) return batch(a / b);
@@ -406,7 +443,7 @@ struct lanes_for<8> : std::type_identity<vector_lanes<double>> {};
 template <>
 struct lanes_for<-1> : std::type_identity<scalar_lanes> {};
 
-/// The lanes for elements of 4 bytes (and bool), of 8 bytes (and bool), or (-1) of several sizes.
+/// The lanes for elements of 4 bytes (and bool, and of 16 bits), of 8 bytes (and bool), or (-1) of several sizes.
 template <int Bytes>
 using lanes_of_width = typename lanes_for<Bytes>::type;
 

@@ -23,11 +23,12 @@ void gemm(const gemm_problem<T>& q, bool = false) {
   for (std::int64_t g = 0; g < q.groups; ++g)
     for (std::int64_t i = 0; i < q.m; ++i)
       for (std::int64_t j = 0; j < q.n; ++j) {
-        T& c = q.c[g * q.c_stride + i * q.ldc + j];
-        T sum = q.accumulate || (summed && g > 0) ? c : T(0);
+        using number = compute_t<T>;
+        number& c = q.c[g * q.c_stride + i * q.ldc + j];
+        number sum = q.accumulate || (summed && g > 0) ? c : number{0};
         for (std::int64_t p = 0; p < q.k; ++p)
-          sum += q.a[g * q.a_stride + (q.a_transposed ? p * q.lda + i : i * q.lda + p)] *
-                 q.b[g * q.b_stride + (q.b_transposed ? j * q.ldb + p : p * q.ldb + j)];
+          sum += number{q.a[g * q.a_stride + (q.a_transposed ? p * q.lda + i : i * q.lda + p)]} *
+                 number{q.b[g * q.b_stride + (q.b_transposed ? j * q.ldb + p : p * q.ldb + j)]};
         c = sum;
       }
 }
@@ -50,19 +51,19 @@ T combine(reduce_kind kind, T a, T b) {
 
 /// out[o, c] = in[o, 0, c] + ... + in[o, n-1, c].  o: outer, r: n, c: inner.
 template <class T>
-void reduce(reduce_kind kind, const T* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner,
+void reduce(reduce_kind kind, const T* in, compute_t<T>* out, std::int64_t outer, std::int64_t n, std::int64_t inner,
             bool = false) {
   for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t c = 0; c < inner; ++c) {
-      T total = reduce_identity<T>(kind);
-      for (std::int64_t r = 0; r < n; ++r) total = combine(kind, total, in[(o * n + r) * inner + c]);
+      compute_t<T> total = reduce_identity<compute_t<T>>(kind);
+      for (std::int64_t r = 0; r < n; ++r) total = combine(kind, total, compute_t<T>{in[(o * n + r) * inner + c]});
       out[o * inner + c] = total;
     }
 }
 
 /// in[first][i] + ... + in[last-1][i], the first half (rounded down) and the rest each by itself.
 template <class T>
-T combine_halves(reduce_kind kind, const T* const* in, std::int64_t i, int first, int last) {
+compute_t<T> combine_halves(reduce_kind kind, const T* const* in, std::int64_t i, int first, int last) {
   if (last - first == 1) return in[first][i];
   const int middle = first + (last - first) / 2;
   return combine(kind, combine_halves(kind, in, i, first, middle), combine_halves(kind, in, i, middle, last));
@@ -71,7 +72,7 @@ T combine_halves(reduce_kind kind, const T* const* in, std::int64_t i, int first
 /// out[i] = in[0][i] + ... + in[shards-1][i], half by half.  i: n.
 template <class T>
 void add_shards(reduce_kind kind, T* out, const T* const* in, int shards, std::int64_t n, bool = false) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = combine_halves(kind, in, i, 0, shards);
+  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(combine_halves(kind, in, i, 0, shards));
 }
 
 /// to[i . to_strides] = from[i . from_strides] for every position i within the extents.

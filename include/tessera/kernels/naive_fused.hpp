@@ -19,6 +19,8 @@ inline double as_element(double x, dtype d) {
     case dtype::i32: return static_cast<double>(static_cast<std::int32_t>(static_cast<std::int64_t>(x)));
     case dtype::u32: return static_cast<double>(static_cast<std::uint32_t>(static_cast<std::int64_t>(x)));
     case dtype::bool_: return x != 0 ? 1 : 0;
+    case dtype::bf16: return static_cast<double>(float{bfloat16(x)});
+    case dtype::f16: return static_cast<double>(float{float16(x)});
     default: return x;
   }
 }
@@ -29,6 +31,8 @@ inline double read_element(const void* from, std::int64_t i, dtype d) {
     case dtype::f64: return static_cast<const double*>(from)[i];
     case dtype::i32: return static_cast<const std::int32_t*>(from)[i];
     case dtype::u32: return static_cast<const std::uint32_t*>(from)[i];
+    case dtype::bf16: return static_cast<double>(float{static_cast<const bfloat16*>(from)[i]});
+    case dtype::f16: return static_cast<double>(float{static_cast<const float16*>(from)[i]});
     default: return static_cast<const bool*>(from)[i] ? 1 : 0;
   }
 }
@@ -39,6 +43,8 @@ inline void write_element(void* to, std::int64_t i, dtype d, double x) {
     case dtype::f64: static_cast<double*>(to)[i] = x; return;
     case dtype::i32: static_cast<std::int32_t*>(to)[i] = static_cast<std::int32_t>(x); return;
     case dtype::u32: static_cast<std::uint32_t*>(to)[i] = static_cast<std::uint32_t>(x); return;
+    case dtype::bf16: static_cast<bfloat16*>(to)[i] = bfloat16(x); return;
+    case dtype::f16: static_cast<float16*>(to)[i] = float16(x); return;
     default: static_cast<bool*>(to)[i] = x != 0; return;
   }
 }
@@ -155,8 +161,8 @@ inline double threefry(graph::op code, double k0, double k1, double counter) {
 
 /// In float32 as it is computed there, since random numbers are defined by it.
 inline double inverse_error_function(double x, dtype d) {
-  if (d == dtype::f32) return static_cast<double>(functions::inverse_error_function(static_cast<float>(x)));
-  return functions::inverse_error_function(x);
+  if (d == dtype::f64) return functions::inverse_error_function(x);
+  return as_element(static_cast<double>(functions::inverse_error_function(static_cast<float>(x))), d);
 }
 
 constexpr bool is_whole_number(graph::op code, dtype d) {

@@ -66,15 +66,18 @@ struct extreme {
   T operator()(T a, T b) const { return (Max ? b > a : b < a) || b != b ? b : a; }
 };
 
-/// bool is stored as bytes 0 and 1, whose max is `or` and whose min is `and`.
+/// bool is stored as bytes 0 and 1, whose max is `or` and whose min is `and`; 16-bit numbers are reduced in float.
 template <class T>
-using reduced_as = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+using reduced_as = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, compute_t<T>>;
+/// Such elements in memory.
+template <class T>
+using stored_as = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 
 /// Calls f(op) with the operation of `kind` on what T is reduced as.
 template <class T, class F>
 void with_operation(reduce_kind kind, F&& f) {
   using U = reduced_as<T>;
-  const auto identity = static_cast<U>(reduce_identity<T>(kind));
+  const auto identity = static_cast<U>(reduce_identity<compute_t<T>>(kind));
   if constexpr (sizeof(U) > 1)
     if (kind == reduce_kind::prod) return f(multiply<U>{identity});
   if (kind == reduce_kind::sum) f(add<U>{identity});
@@ -87,13 +90,13 @@ inline constexpr std::int64_t long_line = 512;
 inline constexpr std::int64_t line_parts = 64;
 
 /// out[0] = in[0] op ... op in[n - 1], for a long line.
-template <class T, class Op>
-T combine_long_line(const Op& op, const T* in, std::int64_t n, bool parallel) {
+template <class T, class In, class Op>
+T combine_long_line(const Op& op, const In* in, std::int64_t n, bool parallel) {
   const std::int64_t rows = n / lane_count<T>;
   alignas(64) T partial[line_parts * lane_count<T>];
   parallel_for(line_parts, parallel, [&](std::int64_t i) {
     const auto load = [in](std::int64_t row, std::size_t j) {
-      return batch<T>::load_unaligned(in + row * lane_count<T> + static_cast<std::int64_t>(j) * width<T>);
+      return load_whole(in + row * lane_count<T> + static_cast<std::int64_t>(j) * width<T>);
     };
     const lane_set<T> total = combine_rows<T>(op, rows * i / line_parts, rows * (i + 1) / line_parts, load);
     for (std::size_t j = 0; j < total.size(); ++j)
@@ -103,13 +106,13 @@ T combine_long_line(const Op& op, const T* in, std::int64_t n, bool parallel) {
     return batch<T>::load_unaligned(partial + i);
   });
   T tail = op.identity;
-  for (std::int64_t i = rows * lane_count<T>; i < n; ++i) tail = op(tail, in[i]);
+  for (std::int64_t i = rows * lane_count<T>; i < n; ++i) tail = op(tail, T{in[i]});
   return op(body, tail);
 }
 
 /// out[o] = in[o][0] op ... op in[o][n - 1].
-template <class T, class Op>
-void reduce_lines(const Op& op, const T* in, T* out, std::int64_t outer, std::int64_t n, bool parallel) {
+template <class T, class In, class Op>
+void reduce_lines(const Op& op, const In* in, T* out, std::int64_t outer, std::int64_t n, bool parallel) {
   if (n / lane_count<T> >= long_line) {
     const bool one_by_one = outer < line_parts;
     parallel_for(outer, parallel && !one_by_one,
@@ -124,11 +127,11 @@ void reduce_lines(const Op& op, const T* in, T* out, std::int64_t outer, std::in
 
 /// out[c] = in[0][c] op ... op in[n - 1][c] for c < columns <= Batches * width, the rows being `inner` elements apart.
 /// Reads whole batches up to `end`, into the next row, and drops what is too much.
-template <std::int64_t Batches, class T, class Op>
-void reduce_tile(const Op& op, const T* in, const T* end, std::int64_t n, std::int64_t inner, std::int64_t columns,
+template <std::int64_t Batches, class T, class In, class Op>
+void reduce_tile(const Op& op, const In* in, const In* end, std::int64_t n, std::int64_t inner, std::int64_t columns,
                  T* out) {
   const lane_set<T, Batches> total = combine_rows<T, Batches>(op, 0, n, [&](std::int64_t row, std::size_t j) {
-    const T* const from = in + row * inner + static_cast<std::int64_t>(j) * width<T>;
+    const In* const from = in + row * inner + static_cast<std::int64_t>(j) * width<T>;
     return load_part(from, std::max<std::int64_t>(end - from, 0), op.identity);
   });
   for (std::size_t j = 0; j < total.size(); ++j) {
@@ -138,16 +141,16 @@ void reduce_tile(const Op& op, const T* in, const T* end, std::int64_t n, std::i
 }
 
 /// out[o][c] = in[o][0][c] op ... op in[o][n - 1][c], by tiles of lane_count columns, the last one a batch if it fits.
-template <class T, class Op>
-void reduce_columns(const Op& op, const T* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner,
+template <class T, class In, class Op>
+void reduce_columns(const Op& op, const In* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner,
                     bool parallel) {
   const std::int64_t tiles = (inner + lane_count<T> - 1) / lane_count<T>;
-  const T* const end = in + outer * n * inner;
+  const In* const end = in + outer * n * inner;
   parallel_for(outer * tiles, parallel, [&](std::int64_t task) {
     const std::int64_t o = task / tiles;
     const std::int64_t column = task % tiles * lane_count<T>;
     const std::int64_t columns = std::min(lane_count<T>, inner - column);
-    const T* const from = in + o * n * inner + column;
+    const In* const from = in + o * n * inner + column;
     T* const to = out + o * inner + column;
     if (columns <= width<T>) reduce_tile<1>(op, from, end, n, inner, columns, to);
     else reduce_tile<lane_batches<T>>(op, from, end, n, inner, columns, to);
@@ -177,19 +180,19 @@ inline constexpr std::int64_t worth_reducing_in_parallel = std::int64_t{1} << 15
 
 /// out[o][c] = in[o][0][c] op in[o][1][c] op ... op in[o][n-1][c], for a contiguous array in[outer][n][inner].
 ///
-/// T is float, double, std::int32_t, std::uint32_t, or bool (max is `or`, min is `and`; no sum, no product). Integer
-/// sums and products wrap around. max and min give NaN if any element is NaN. n == 0 gives reduce_identity. `out` must not overlap `in`.
+/// T is float, double, std::int32_t, std::uint32_t, bool (max is `or`, min is `and`; no sum, no product), or a 16-bit
+/// number, whose reductions are floats. Integer sums and products wrap around. max and min give NaN if any element is NaN. n == 0 gives reduce_identity. `out` must not overlap `in`.
 ///
 /// Bits: the order of combination depends on n and on whether inner is 1, on nothing else. Sums are pairwise over
 /// blocks, so the relative error of a sum of n positive floats is at most about (32 + log2 n) * 2^-24.
 ///
 /// Source: N. J. Higham, "The accuracy of floating point summation", SIAM J. Sci. Comput. 14 (1993).
 template <class T>
-void reduce(reduce_kind kind, const T* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner,
+void reduce(reduce_kind kind, const T* in, compute_t<T>* out, std::int64_t outer, std::int64_t n, std::int64_t inner,
             bool parallel) {
   detail::check_kind<T>("reduce", kind);
   using U = detail::reduced_as<T>;
-  const auto* const from = reinterpret_cast<const U*>(in);
+  const auto* const from = reinterpret_cast<const detail::stored_as<T>*>(in);
   auto* const to = reinterpret_cast<U*>(out);
   const bool many = parallel && outer * n * inner >= detail::worth_reducing_in_parallel;
   detail::with_operation<T>(kind, [&](const auto& op) {
@@ -204,7 +207,7 @@ void reduce(reduce_kind kind, const T* in, T* out, std::int64_t outer, std::int6
 /// So where a power of two of shards each hold the sum of as many whole blocks of 32 rows, `reduce` of all rows along
 /// an axis with inner > 1 gives the same bits.
 ///
-/// Types, NaN and wrapping as in reduce. `out` may be any of the inputs, but must not overlap one otherwise.
+/// Types, NaN and wrapping as in reduce, but 16-bit numbers are rounded to their type at the end. `out` may be any of the inputs, but must not overlap one otherwise.
 /// Throws value_error if shards < 1.
 template <class T>
 void add_shards(reduce_kind kind, T* out, const T* const* in, int shards, std::int64_t n, bool parallel) {
@@ -212,6 +215,7 @@ void add_shards(reduce_kind kind, T* out, const T* const* in, int shards, std::i
   if (shards < 1)
     throw value_error("tessera: add_shards: shards is " + std::to_string(shards) + "; it must be at least 1");
   using U = detail::reduced_as<T>;
+  using stored = detail::stored_as<T>;
   constexpr std::int64_t chunk = 8 * detail::lane_count<U>;
   const bool many = parallel && shards * n >= detail::worth_reducing_in_parallel;
   detail::with_operation<T>(kind, [&](const auto& op) {
@@ -219,9 +223,9 @@ void add_shards(reduce_kind kind, T* out, const T* const* in, int shards, std::i
       const std::int64_t end = std::min(n, (task + 1) * chunk);
       for (std::int64_t i = task * chunk; i < end; i += detail::width<U>) {
         const auto load = [&](int s) {
-          return detail::load_part(reinterpret_cast<const U*>(in[s]) + i, end - i, op.identity);
+          return detail::load_part(reinterpret_cast<const stored*>(in[s]) + i, end - i, op.identity);
         };
-        detail::store_part(reinterpret_cast<U*>(out) + i, end - i, detail::combine_halves<U>(op, 0, shards, load));
+        detail::store_part(reinterpret_cast<stored*>(out) + i, end - i, detail::combine_halves<U>(op, 0, shards, load));
       }
     });
   });

@@ -26,32 +26,32 @@ struct gemm_operand {
 };
 
 /// to[p * step + i] = from[p * leading + i] for i < lines, 0 for lines <= i < step. May write up to width - 1 elements
-/// after the last step. `readable` says how many elements of a row may be read, which is at least `lines`.
+/// after the last step. 16-bit elements become floats. `readable` says how many elements of a row may be read, which is at least `lines`.
 template <class T>
 void pack_rows(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t readable, std::int64_t depth,
-               T* to, std::int64_t step) {
+               compute_t<T>* to, std::int64_t step) {
   constexpr std::int64_t w = width<T>;
   if (lines < step || readable < w) {
     for (std::int64_t p = 0; p < depth; ++p, from += leading, to += step)
-      for (std::int64_t i = 0; i < step; ++i) to[i] = i < lines ? from[i] : T(0);
+      for (std::int64_t i = 0; i < step; ++i) to[i] = i < lines ? compute_t<T>{from[i]} : compute_t<T>{0};
     return;
   }
   const std::int64_t last = std::max<std::int64_t>(lines - w, 0);
   for (std::int64_t p = 0; p < depth; ++p, from += leading, to += step) {
-    for (std::int64_t i = 0; i < last; i += w) batch<T>::load_unaligned(from + i).store_unaligned(to + i);
-    batch<T>::load_unaligned(from + last).store_unaligned(to + last);
+    for (std::int64_t i = 0; i < last; i += w) load_whole(from + i).store_unaligned(to + i);
+    load_whole(from + last).store_unaligned(to + last);
   }
 }
 
 /// to[p * step + i] = from[i * leading + p] for i < lines, 0 for lines <= i < step. May write up to width - 1 elements
 /// after the last step: where a step is shorter than a vector, each store is completed by the one that follows it.
 template <class T>
-void pack_columns(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t depth, T* to,
+void pack_columns(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t depth, compute_t<T>* to,
                   std::int64_t step) {
   constexpr std::int64_t w = width<T>;
   if (depth < w) {
     for (std::int64_t p = 0; p < depth; ++p, to += step)
-      for (std::int64_t i = 0; i < step; ++i) to[i] = i < lines ? from[i * leading + p] : T(0);
+      for (std::int64_t i = 0; i < step; ++i) to[i] = i < lines ? compute_t<T>{from[i * leading + p]} : compute_t<T>{0};
     return;
   }
   for (std::int64_t line = 0; line < step; line += w) {
@@ -61,8 +61,8 @@ void pack_columns(const T* from, std::int64_t leading, std::int64_t lines, std::
       const std::int64_t start = std::min(block, depth - w);
       batch<T> square[static_cast<std::size_t>(w)];
       for (std::int64_t i = 0; i < w; ++i)
-        square[i] = i < full ? batch<T>::load_unaligned(from + (first + i) * leading + start) : batch<T>(T(0));
-      transpose<T>(square);
+        square[i] = i < full ? load_whole(from + (first + i) * leading + start) : batch<T>(compute_t<T>{0});
+      transpose<compute_t<T>>(square);
       for (std::int64_t i = 0; i < w; ++i) square[i].store_unaligned(to + (start + i) * step + first);
     }
   }
@@ -71,7 +71,7 @@ void pack_columns(const T* from, std::int64_t leading, std::int64_t lines, std::
 /// to[p * step + i] = element (line + i) of step (start + p) of the operand; 0 for lines <= i < step.
 template <class T>
 void pack(const gemm_operand<T>& operand, std::int64_t line, std::int64_t lines, std::int64_t start, std::int64_t depth,
-          T* to, std::int64_t step) {
+          compute_t<T>* to, std::int64_t step) {
   const T* const from = operand.at(line, start);
   if (operand.depth_major) pack_rows(from, operand.leading, lines, operand.lines - line, depth, to, step);
   else pack_columns(from, operand.leading, lines, depth, to, step);

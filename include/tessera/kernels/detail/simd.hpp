@@ -4,24 +4,37 @@
 
 #include <cstdint>
 
+#include <tessera/kernels/arch/sixteen_bits.hpp>
 #include <tessera/kernels/arch/xsimd.hpp>
 
 namespace tessera::kernels::detail {
 
+/// Elements in registers: 16-bit numbers are floats there.
 template <class T>
-using batch = xsimd::batch<T>;
+using batch = xsimd::batch<compute_t<T>>;
 
 template <class T>
 inline constexpr std::int64_t width = static_cast<std::int64_t>(batch<T>::size);
 
+template <class T>
+batch<T> load_whole(const T* p) {
+  if constexpr (is_small_float<T>) return load_widened(p);
+  else return batch<T>::load_unaligned(p);
+}
+template <class T>
+void store_whole(T* p, const batch<T>& v) {
+  if constexpr (is_small_float<T>) store_rounded(p, v);
+  else v.store_unaligned(p);
+}
+
 /// The first min(count, width) elements at `p`, then `fill`; reads nothing else. With count >= width this is one plain
 /// load.
 template <class T>
-batch<T> load_part(const T* p, std::int64_t count, T fill) {
+batch<T> load_part(const T* p, std::int64_t count, compute_t<T> fill) {
   if (count >= width<T>) [[likely]]
-    return batch<T>::load_unaligned(p);
-  alignas(batch<T>) T padded[width<T>];
-  for (std::int64_t i = 0; i < width<T>; ++i) padded[i] = i < count ? p[i] : fill;
+    return load_whole(p);
+  alignas(batch<T>) compute_t<T> padded[width<T>];
+  for (std::int64_t i = 0; i < width<T>; ++i) padded[i] = i < count ? compute_t<T>{p[i]} : fill;
   return batch<T>::load_aligned(padded);
 }
 
@@ -29,12 +42,12 @@ batch<T> load_part(const T* p, std::int64_t count, T fill) {
 template <class T>
 void store_part(T* p, std::int64_t count, const batch<T>& v) {
   if (count >= width<T>) [[likely]] {
-    v.store_unaligned(p);
+    store_whole(p, v);
     return;
   }
-  alignas(batch<T>) T padded[width<T>];
+  alignas(batch<T>) compute_t<T> padded[width<T>];
   v.store_aligned(padded);
-  for (std::int64_t i = 0; i < count; ++i) p[i] = padded[i];
+  for (std::int64_t i = 0; i < count; ++i) p[i] = static_cast<T>(padded[i]);
 }
 
 }  // namespace tessera::kernels::detail
