@@ -33,8 +33,13 @@ function(tessera_clang_test name source)
   set(object "${clang_dir}/${name}.o")
   set(program "${clang_dir}/${name}")
   cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
-  clang_object("${object}" "${source}" DEPENDS "${clang_dir}/precompiled.hpp.pch"
-    OPTIONS -include "${clang_dir}/precompiled.hpp")
+  get_source_file_property(alone "${source}" SKIP_PRECOMPILE_HEADERS)
+  if(alone)
+    clang_object("${object}" "${source}")
+  else()
+    clang_object("${object}" "${source}" DEPENDS "${clang_dir}/precompiled.hpp.pch"
+      OPTIONS -include "${clang_dir}/precompiled.hpp")
+  endif()
   add_custom_command(OUTPUT "${program}"
     COMMAND "${TESSERA_CLANG_COMPILER}" "${object}" "${clang_dir}/main.o" -o "${program}"
     DEPENDS "${object}" "${clang_dir}/main.o" VERBATIM)

@@ -29,7 +29,6 @@ TEST_CASE("What has no type as an array cannot be made") {
   STATIC_REQUIRE(fault<rule<shape<8, 4>, P<"q">>, decltype(row)> == message::spec_unknown_axis);
   STATIC_REQUIRE(fault<rule<shape<8, 4>, P<none, none, "x">>, decltype(row)> == message::spec_too_long);
   STATIC_REQUIRE(fault<rule<shape<7>, P<"x">>, decltype(row)> == message::spec_indivisible);
-  STATIC_REQUIRE(fault<rule<shape<8>, void, ts::bf16>, decltype(row)> == message::astype_sixteen_bits);
   STATIC_REQUIRE(fault<ts::ops::iota_rule<shape<8>, 1, ts::i32, void>, decltype(row)> == message::shape_no_dimension);
   STATIC_REQUIRE(fault<ts::ops::iota_rule<shape<8>, 0, ts::bool_, void>, decltype(row)> ==
                  message::elementwise_needs_number);

@@ -264,6 +264,7 @@ OPERATIONS = {
     "transpose(all_to_all)": collective("all_to_all"),
     "auto_axes": automatic,
     "explicit_axes": taken_back,
+    "convert_element_type": lambda case: f"ts::astype<ts::{case['params']['new_dtype']}>(a)",
     "with_sharding_constraint": lambda case: f"ts::with_sharding_constraint<{spec(case['params']['spec'])}>(a)",
     "shard_map in_specs": block_inside,
     "shard_map out_specs": result_outside,

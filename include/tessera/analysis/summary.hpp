@@ -108,7 +108,7 @@ constexpr summary summarise(const graph::program& p, const mesh_value& mesh) {
 /// Which kernels a program needs: kinds of steps by element type, and the places of its instruction lists.
 struct kernel_needs {
   static constexpr std::size_t kinds = graph::step_kinds;
-  static constexpr std::size_t types = 5;
+  static constexpr std::size_t types = 7;
   static constexpr std::size_t max_codes = 256;
 
   bool needed[kinds * types]{};

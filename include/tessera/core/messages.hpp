@@ -191,7 +191,7 @@
     "reshard<P<...>>(x)")                                                                                                \
   X(where_dtype, "tessera: where: the two cases have different dtypes; convert one with astype<...>")                    \
   X(where_sharding, "tessera: where: operands of equal shape are sharded differently; reshard one operand")              \
-  X(astype_sixteen_bits, "tessera: astype: 16-bit types have no arithmetic yet; use f32")                                \
+  X(random_sixteen_bits, "tessera: random: 16-bit numbers are not drawn; draw float32 and write astype<...>(...)")       \
   X(one_hot_dtype, "tessera: one_hot: the classes are not integers; convert them with astype<i32>")
 #define TESSERA_MESSAGES_2(X)                                                                                            \
   X(softmax_axis, "tessera: softmax: there is no such dimension; count from 0, or from -1 backwards")                    \

@@ -14,7 +14,6 @@ inline constexpr auto convert_rule = handles_marks{[](std::span<const aval> x, c
   if (x[0].unreduced != 0 && !exact) return refuse(message::astype_unreduced);
   ruling ruled{x[0]};
   ruled.result.type = To;
-  if (To == dtype::bf16 || To == dtype::f16) ruled.failure = message::astype_sixteen_bits;
   return ruled;
 }};
 

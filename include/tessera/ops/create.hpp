@@ -14,7 +14,6 @@ template <class OutSpec>
 constexpr ruling creation(const aval& plain, int rank, const mesh_value& mesh) {
   if (rank > max_rank) return refuse(message::shape_rank);
   if (const ruling checked = sharding::check_extents(plain); !checked.ok()) return checked;
-  if (plain.type == dtype::bf16 || plain.type == dtype::f16) return refuse(message::astype_sixteen_bits);
   const chosen_spec<OutSpec> chosen(mesh);
   return chosen.get() != nullptr ? with_spec(plain, *chosen.get(), mesh) : ruling{plain};
 }

@@ -89,6 +89,7 @@ template <class Shape, dtype D, class OutSpec>
 inline constexpr auto draw_rule = [](std::span<const aval> x, const mesh_value& mesh) {
   if (const message why = key_fault(x[0]); why != message::none) return refuse(why);
   if (x[0].rank - 1 + Shape::rank > max_rank) return refuse(message::shape_rank);
+  if (is_sixteen_bit(D)) return refuse(message::random_sixteen_bits);
   aval type = x[0];
   type.type = D;
   type.rank = x[0].rank - 1;
@@ -165,7 +166,7 @@ constexpr auto draw(const ArrayLike auto& key, const Distribution& distribution,
 
 template <dtype D>
 requires(is_floating(D)) struct uniform_of {
-  using T = storage_t<D>;
+  using T = compute_t<storage_t<D>>;
   T lo;
   T hi;
   constexpr uniform_of(double low, double high) : lo(static_cast<T>(low)), hi(static_cast<T>(high)) {
@@ -176,7 +177,7 @@ requires(is_floating(D)) struct uniform_of {
 
 template <dtype D>
 requires(is_floating(D)) struct normal_of {
-  using T = storage_t<D>;
+  using T = compute_t<storage_t<D>>;
   constexpr value operator()(const source& from) const {
     constexpr T lowest = normal_distribution<T>::lowest;
     return source::from_unit<T>(from.scaled<T>(lowest, 1 - lowest));
@@ -185,7 +186,7 @@ requires(is_floating(D)) struct normal_of {
 
 template <dtype D>
 requires(is_floating(D)) struct truncated_normal_of {
-  using T = storage_t<D>;
+  using T = compute_t<storage_t<D>>;
   truncated_normal_distribution<T> bounds;
   constexpr truncated_normal_of(double low, double high) : bounds(static_cast<T>(low), static_cast<T>(high)) {}
   constexpr value operator()(const source& from) const {

@@ -48,10 +48,12 @@ inline constexpr auto reduction_rule = handles_marks{[](std::span<const aval> x,
   }
 }};
 
+/// 16-bit numbers are reduced in float32, and what comes of it is rounded.
 template <class Kind, bool Keep, int... Dims>
 inline constexpr auto write_reduction = [](const std::array<graph::value, 1>& x, const aval& type) {
   const spec_value spec = graph::spec_of(type);
-  return Kind::write(x[0], dims_named<Dims...>(x[0].type().rank).dims, Keep, &spec);
+  const graph::value wide = graph::convert(x[0], accumulator(x[0].type().type));
+  return graph::convert(Kind::write(wide, dims_named<Dims...>(wide.type().rank).dims, Keep, &spec), type.type);
 };
 
 /// `reduction<"sum", sum_kind, 0, 1>{}(x, options...)`.

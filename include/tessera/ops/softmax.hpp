@@ -21,6 +21,8 @@ inline constexpr auto softmax_rule = keeps_reduced{[](std::span<const aval> x, c
 /// From reductions and elementwise steps, for a dimension that is cut or not the last. The maximum carries no gradient:
 /// it cancels. Rows of nothing but -infinity are told apart, as the kernel for whole rows does, so that none gives NaN.
 constexpr graph::value softmax_in_steps(graph::value x, int axis, bool logarithm) {
+  if (const dtype own = x.type().type; is_sixteen_bit(own))
+    return graph::convert(softmax_in_steps(graph::convert(x, accumulator(own)), axis, logarithm), own);
   const sharding::dim_set dims = 1U << axis;
   const graph::value nothing = graph::number_like(x, -std::numeric_limits<double>::infinity());
   const graph::value top = graph::unary(op::stop_gradient, graph::reduce(op::reduce_max, x, dims, true));

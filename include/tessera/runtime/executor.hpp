@@ -166,6 +166,8 @@ class basic_executor {
         case dtype::f64: store(to, value); break;
         case dtype::i32: store(to, static_cast<std::int32_t>(value)); break;
         case dtype::u32: store(to, static_cast<std::uint32_t>(value)); break;
+        case dtype::bf16: store(to, bfloat16(value)); break;
+        case dtype::f16: store(to, float16(value)); break;
         default: store(to, value != 0); break;
       }
     }
@@ -319,7 +321,7 @@ class basic_executor {
     p.a_transposed = s.sizes[4] != 0, p.b_transposed = s.sizes[5] != 0;
     p.a = reinterpret_cast<const T*>(block(s.first, device));
     p.b = reinterpret_cast<const T*>(block(s.first + 1, device));
-    p.c = reinterpret_cast<T*>(block(s.first + 2, device));
+    p.c = reinterpret_cast<compute_t<T>*>(block(s.first + 2, device));
     p.lda = p.a_transposed ? p.m : p.k, p.ldb = p.b_transposed ? p.k : p.n, p.ldc = p.n;
     p.groups = s.sizes[3];
     p.a_stride = p.m * p.k, p.b_stride = p.k * p.n, p.c_stride = p.m * p.n;
@@ -328,7 +330,7 @@ class basic_executor {
 
   template <class T>
   static void multiply(const kernels::gemm_problem<T>& p, bool parallel) {
-    if constexpr (std::is_floating_point_v<T>) kernels::gemm(p, parallel);
+    if constexpr (std::is_floating_point_v<compute_t<T>>) kernels::gemm(p, parallel);
     else kernels::naive::gemm(p, parallel);
   }
 
@@ -359,7 +361,7 @@ class basic_executor {
       const std::int64_t home = device_of_shard(i, kept, mesh_);
       const auto member = [&](std::int64_t m) {
         kernels::gemm_problem<T> p = product<T>(s, device_at(home, s.axes, m, mesh_));
-        p.c = reinterpret_cast<T*>(block(s.first + 2, home));
+        p.c = reinterpret_cast<compute_t<T>*>(block(s.first + 2, home));
         return p;
       };
       for (std::int64_t m = 0; m < members;) {
@@ -391,7 +393,8 @@ class basic_executor {
     const std::int64_t size = s.sizes[1] * s.sizes[2] * s.sizes[3];
     for_each_shard(s, shards_of(s) * size > small, [&](std::int64_t d) {
       kernels::reduce(static_cast<kernels::reduce_kind>(s.sizes[0]), reinterpret_cast<const T*>(block(s.first, d)),
-                      reinterpret_cast<T*>(block(s.first + 1, d)), s.sizes[1], s.sizes[2], s.sizes[3], size > small);
+                      reinterpret_cast<compute_t<T>*>(block(s.first + 1, d)), s.sizes[1], s.sizes[2], s.sizes[3],
+                      size > small);
     });
   }
 

@@ -15,10 +15,14 @@ step_function any_step_function(graph::step_kind kind, dtype type);
 
 #if defined(TESSERA_COMPILED)
 
-/// Whether steps of a kind exist for elements of type T; uint8 stands for bool.
+/// Whether steps of a kind exist for elements of type T; uint8 stands for bool. What is not done to 16-bit numbers is done
+/// to float32, see transform/widen.hpp.
 template <graph::step_kind Kind, class T>
 constexpr bool runs_on() {
   using graph::step_kind;
+  if (is_small_float<T>)
+    return Kind == step_kind::dot || Kind == step_kind::reduce || graph::is_collective(Kind) ||
+           (graph::is_movement(Kind) && Kind != step_kind::overlap_add && Kind != step_kind::scatter);
   switch (Kind) {
     case step_kind::softmax:
     case step_kind::log_softmax:
@@ -53,6 +57,8 @@ TESSERA_COMPILED step_function any_step_function(graph::step_kind kind, dtype ty
     case dtype::f64: return pick(double{});
     case dtype::i32: return pick(std::int32_t{});
     case dtype::u32: return pick(std::uint32_t{});
+    case dtype::bf16: return pick(bfloat16{});
+    case dtype::f16: return pick(float16{});
     default: return pick(std::uint8_t{});
   }
 }

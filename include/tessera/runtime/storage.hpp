@@ -169,6 +169,8 @@ inline void combine_run(dtype type, combine kind, std::byte* into, const std::by
     case dtype::f64: return combine_run<double>(kind, into, from, bytes);
     case dtype::i32: return combine_run<std::int32_t>(kind, into, from, bytes);
     case dtype::u32: return combine_run<std::uint32_t>(kind, into, from, bytes);
+    case dtype::bf16: return combine_run<bfloat16>(kind, into, from, bytes);
+    case dtype::f16: return combine_run<float16>(kind, into, from, bytes);
     default: throw value_error("tensor: parts of this element type cannot be combined; reduce the array first");
   }
 }

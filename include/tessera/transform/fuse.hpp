@@ -82,7 +82,8 @@ constexpr int awaited_node(const graph::graph& g, int id) {
   }
 }
 
-constexpr int lanes_of(dtype d) { return d == dtype::bool_ ? 0 : static_cast<int>(info(d).size); }
+/// Bytes of an element in a register: bool is a mask of any width, 16-bit numbers are floats.
+constexpr int lanes_of(dtype d) { return d == dtype::bool_ ? 0 : static_cast<int>(info(accumulator(d)).size); }
 
 constexpr int join_lanes(int a, int b) { return a == 0 ? b : b == 0 || a == b ? a : -1; }
 

@@ -17,6 +17,7 @@
 #include <tessera/transform/recompute.hpp>
 #include <tessera/transform/revive.hpp>
 #include <tessera/transform/sum_products.hpp>
+#include <tessera/transform/widen.hpp>
 
 #include <algorithm>
 
@@ -54,7 +55,7 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& pa
 /// All passes from a trace to a plan.
 constexpr graph::program lower(const graph::graph& trace) {
   const graph::graph global = simplify(trace);
-  return plan(global, revive(combine_all_reduces(materialise(partition(propagate(global))))));
+  return plan(global, revive(combine_all_reduces(materialise(partition(propagate(widen(global)))))));
 }
 
 }  // namespace tessera::transform

@@ -45,7 +45,7 @@ constexpr double rounded(double x, dtype type) {
   return type == dtype::f32 ? static_cast<double>(static_cast<float>(x)) : x;
 }
 
-/// Whether sums, products and quotients of such numbers are finite and have all their digits in any element type.
+/// Whether sums, products and quotients of such numbers are finite and have all their digits in float32 and float64.
 constexpr bool is_tame(double x) {
   const double magnitude = x < 0 ? -x : x;
   return x == 0 || (magnitude > 1e-18 && magnitude < 1e18);
@@ -54,7 +54,9 @@ constexpr bool is_tame(double x) {
 /// Arithmetic of two floating-point constants is done here, with the rounding that the step would have. What could
 /// overflow is left to the step: a constant expression has no infinities to give.
 constexpr void fold_constants(const graph::graph& g, graph::node& n) {
-  if (!is_floating(n.type.type) || n.operand_count() != 2 || !is(n.code, graph::op_kind::elementwise)) return;
+  if (!is_floating(n.type.type) || is_sixteen_bit(n.type.type) || n.operand_count() != 2 ||
+      !is(n.code, graph::op_kind::elementwise))
+    return;
   const graph::node& a = g.at(n.operands[0]);
   const graph::node& b = g.at(n.operands[1]);
   if (a.code != op::constant || b.code != op::constant || !is_tame(a.value) || !is_tame(b.value)) return;

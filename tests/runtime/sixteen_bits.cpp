@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs on 16-bit numbers: elementwise results are rounded one by one, products and sums once.
+#include "runtime/support.hpp"
+
+#include <tessera/ops.hpp>
+#include <tessera/transform/value_and_grad.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <tuple>
+
+using namespace runtime_test;
+namespace ts = tessera;
+using numbers = std::vector<double>;
+
+namespace {
+
+using cluster = mesh<axis<"data", 2>, axis<"model", 2>>;
+
+template <dtype D, class Shape, class Spec = P<>, class Mesh = cluster>
+using array = expr<tensor<D, Shape, Spec, Mesh>::type, Mesh>;
+
+/// What f gives for arrays of these types with these elements: its results, one after another.
+template <class... Arrays, class F>
+std::vector<numbers> run(F f, const std::vector<numbers>& elements) {
+  graph::graph g;
+  g.mesh = std::tuple_element_t<0, std::tuple<Arrays...>>::mesh_type::value;
+  std::vector<bytes> inputs;
+  const auto parameter = [&]<class A>(std::type_identity<A>) {
+    inputs.push_back(to_bytes(elements[inputs.size()], A::type.type));
+    return A{{&g, g.add_parameter(A::type)}};
+  };
+  const std::tuple<Arrays...> arguments{parameter(std::type_identity<Arrays>{})...};
+  const auto result = std::apply(f, arguments);
+  std::vector<dtype> types;
+  const auto give = [&]<class R>(const R& r) {
+    g.outputs.push_back({r.handle.id, -1});
+    types.push_back(R::type.type);
+  };
+  if constexpr (ts::ops::is_tuple<std::remove_const_t<decltype(result)>>)
+    std::apply([&](const auto&... r) { (give(r), ...); }, result);
+  else give(result);
+  REQUIRE(g.fault.what == message::none);
+  std::vector<numbers> found;
+  for (const bytes& raw : runtime::evaluate(g, inputs)) found.push_back(to_numbers(raw, types[found.size()]));
+  return found;
+}
+
+numbers drawn(std::size_t n, unsigned seed, dtype type) {
+  std::mt19937 bits(seed);
+  numbers x(n);
+  for (double& value : x) value = kernels::naive::as_element(std::uniform_real_distribution<double>(-2, 2)(bits), type);
+  return x;
+}
+
+double kept(double x, dtype type) { return kernels::naive::as_element(x, type); }
+
+/// f on elements of type D is f on the same elements in float32, rounded.
+template <dtype D, class Shape, class F>
+void check_rounded_once(F f, double slack = 0) {
+  const numbers x = drawn(static_cast<std::size_t>(Shape::size), 7, D);
+  const numbers found = run<array<D, Shape>>(f, {x})[0];
+  const numbers wide = run<array<dtype::f32, Shape>>(f, {x})[0];
+  REQUIRE(found.size() == wide.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    INFO("element " << i);
+    CHECK(std::abs(found[i] - kept(wide[i], D)) <= slack * std::abs(wide[i]));
+  }
+}
+
+template <dtype D>
+void check_all_rounded_once() {
+  check_rounded_once<D, shape<6, 10>>([](auto x) { return ts::softmax(x); });
+  check_rounded_once<D, shape<6, 10>>([](auto x) { return ts::softmax<0>(x); });
+  check_rounded_once<D, shape<6, 10>>([](auto x) { return ts::log_softmax(x); });
+  check_rounded_once<D, shape<40, 10>>([](auto x) { return ts::sum<0>(x); });
+  check_rounded_once<D, shape<40, 10>>([](auto x) { return ts::mean<1>(x); });
+  check_rounded_once<D, shape<40, 10>>([](auto x) { return ts::var<0>(x); });
+  check_rounded_once<D, shape<40, 10>>([](auto x) { return ts::norm(x); });
+  check_rounded_once<D, shape<40, 10>>([](auto x) { return ts::logsumexp<1>(x); });
+  check_rounded_once<D, shape<40, 10>>([](auto x) { return ts::max<1>(x); });
+  check_rounded_once<D, shape<40, 10>>([](auto x) { return ts::cumsum<0>(x); });
+  check_rounded_once<D, shape<40, 10>>([](auto x) { return ts::sort<0>(x); });
+  check_rounded_once<D, shape<12, 12>>([](auto x) { return ts::matmul(x, ts::transpose(x)); });
+  check_rounded_once<D, shape<12, 12>>([](auto x) { return ts::exp(ts::transpose(x)); });
+}
+
+}  // namespace
+
+TEST_CASE("what is summed or taken along an axis is rounded once") {
+  check_all_rounded_once<dtype::bf16>();
+  check_all_rounded_once<dtype::f16>();
+}
+
+TEST_CASE("a chain of elementwise steps is rounded after each of them") {
+  const numbers x = drawn(50, 1, dtype::bf16);
+  const numbers y = drawn(50, 2, dtype::bf16);
+  using row = array<dtype::bf16, shape<50>>;
+  const numbers found = run<row, row>([](auto a, auto b) { return (a * b + a) / b - a; }, {x, y})[0];
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto rounded = [](double v) { return kept(v, dtype::bf16); };
+    const double product = rounded(x[i] * y[i]);
+    const double sum = rounded(product + x[i]);
+    CHECK(found[i] == rounded(rounded(sum / y[i]) - x[i]));
+  }
+}
+
+TEST_CASE("sums and means of many ones lose nothing but the last rounding") {
+  const auto both = [](auto x) { return std::tuple{ts::sum(x), ts::mean(x)}; };
+  const std::vector<numbers> brain = run<array<dtype::bf16, shape<70000>>>(both, {numbers(70000, 1.0)});
+  CHECK(brain[0][0] == 70144);
+  CHECK(brain[1][0] == 1);
+  const std::vector<numbers> half = run<array<dtype::f16, shape<20000>>>(both, {numbers(20000, 1.0)});
+  CHECK(half[0][0] == 20000);
+  CHECK(half[1][0] == 1);
+}
+
+TEST_CASE("gradients of float32 parameters are float32 and went through the 16-bit type") {
+  using weight = array<dtype::f32, shape<8, 4>>;
+  using input = array<dtype::bf16, shape<6, 8>>;
+  const numbers w = drawn(32, 3, dtype::f32);
+  const numbers x = drawn(48, 4, dtype::bf16);
+  const auto loss = [](auto p, auto a) {
+    return ts::mean(ts::square(ts::astype<dtype::f32>(ts::matmul(a, ts::astype<dtype::bf16>(p)))));
+  };
+  const numbers found = run<weight, input>([&](auto p, auto a) { return ts::grad(loss)(p, a); }, {w, x})[0];
+  const auto element = [](double v) { return kept(v, dtype::bf16); };
+  for (std::size_t k = 0; k < 8; ++k)
+    for (std::size_t j = 0; j < 4; ++j) {
+      double sum = 0;
+      double magnitude = 0;
+      for (std::size_t i = 0; i < 6; ++i) {
+        double y = 0;
+        for (std::size_t q = 0; q < 8; ++q) y += x[8 * i + q] * element(w[4 * q + j]);
+        const double term = x[8 * i + k] * element(element(y) * 2 / 24);
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      CHECK(found[4 * k + j] == element(found[4 * k + j]));
+      CHECK(std::abs(found[4 * k + j] - sum) <= 0.01 * magnitude);
+    }
+}
+
+TEST_CASE("cut arrays of 16-bit numbers give the answer of one device, products being added up in float32") {
+  const numbers x = drawn(64, 5, dtype::bf16);
+  const numbers w = drawn(64, 6, dtype::bf16);
+  const auto cut = [](auto a, auto b) { return ts::matmul(a, b, ts::out_sharding<P<"data">>); };
+  const auto whole = [](auto a, auto b) { return ts::matmul(a, b); };
+  using left = array<dtype::bf16, shape<8, 8>, P<"data", "model">>;
+  using right = array<dtype::bf16, shape<8, 8>, P<"model", none>>;
+  using uncut_square = array<dtype::bf16, shape<8, 8>>;
+  const numbers found = run<left, right>(cut, {x, w})[0];
+  const numbers expected = run<uncut_square, uncut_square>(whole, {x, w})[0];
+  for (std::size_t i = 0; i < found.size(); ++i)
+    CHECK(std::abs(found[i] - expected[i]) <= 0x1p-7 * std::abs(expected[i]));
+}
+
+TEST_CASE("rows of 16-bit numbers are gathered as they are, and added up without loss") {
+  using table = array<dtype::bf16, shape<4, 3>>;
+  const numbers rows = drawn(12, 8, dtype::bf16);
+  const auto looked_up = [](auto t, auto index) {
+    const auto loss = [](auto a, auto at) { return ts::sum(ts::take<0>(a, at)); };
+    return std::tuple{ts::take<0>(t, index), ts::grad(loss)(t, index)};
+  };
+  using places = array<dtype::i32, shape<600>>;
+  const std::vector<numbers> found = run<table, places>(looked_up, {rows, numbers(600, 2.0)});
+  for (std::size_t j = 0; j < 3; ++j) {
+    CHECK(found[0][j] == rows[6 + j]);
+    CHECK(found[1][6 + j] == 600);
+    CHECK(found[1][j] == 0);
+  }
+}
