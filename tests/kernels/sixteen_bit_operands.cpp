@@ -26,6 +26,13 @@ std::vector<float> widened(const guarded<T>& from) {
   return wide;
 }
 
+std::vector<float> magnitudes(std::vector<float> x) {
+  for (float& value : x) value = std::abs(value);
+  return x;
+}
+
+using gemm_of_small = kernels::gemm_problem<bfloat16>;
+
 /// Random numbers with special ones among them.
 template <class T>
 void fill(guarded<T>& values, unsigned seed) {
@@ -43,6 +50,7 @@ void check_product(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transp
   const std::vector<float> wide_a = widened(a), wide_b = widened(b);
   guarded<float> c(m * n, side);
   std::vector<float> expected(static_cast<std::size_t>(m * n));
+  std::vector<float> scale(static_cast<std::size_t>(m * n));
   const auto multiply = [&]<class U>(const U* left, const U* right, float* to) {
     kernels::gemm_problem<U> p;
     p.m = m, p.n = n, p.k = k, p.a_transposed = a_transposed, p.b_transposed = b_transposed;
@@ -52,8 +60,22 @@ void check_product(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transp
   };
   multiply(a.data(), b.data(), c.data());
   multiply(wide_a.data(), wide_b.data(), expected.data());
+  multiply(magnitudes(wide_a).data(), magnitudes(wide_b).data(), scale.data());
+  std::int64_t wrong = 0;
+  for (std::int64_t i = 0; i < m * n; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    wrong += !close(c[i], expected[at], static_cast<float>(k) * epsilon<float> * scale[at]);
+  }
   INFO(m << " x " << n << " x " << k << (a_transposed ? " A^T" : "") << (b_transposed ? " B^T" : ""));
-  CHECK(same_bits(c.data(), expected.data(), m * n));
+  CHECK(wrong == 0);
+}
+
+std::vector<float> bits_of_product(const gemm_of_small& p) {
+  std::vector<float> c(static_cast<std::size_t>(p.m * p.n));
+  gemm_of_small run = p;
+  run.c = c.data();
+  kernels::gemm(run, true);
+  return c;
 }
 
 }  // namespace
@@ -65,6 +87,57 @@ TEMPLATE_TEST_CASE("a product of 16-bit numbers is summed in float", "", bfloat1
         for (const bool at : {false, true})
           for (const bool bt : {false, true})
             for (const edge side : {edge::front, edge::back}) check_product<TestType>(m, n, k, at, bt, side);
+}
+
+TEST_CASE("an element of a product of bfloat16 has the same bits in any matrix, stored in any way, on any thread") {
+  constexpr std::int64_t m = 70, n = 65, k = 2500;
+  guarded<bfloat16> a(m * k, edge::back), b(k * n, edge::back), turned_a(k * m, edge::back),
+      turned_b(n * k, edge::back);
+  fill_random(a, 1), fill_random(b, 2);
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t p = 0; p < k; ++p) turned_a[p * m + i] = a[i * k + p];
+  for (std::int64_t p = 0; p < k; ++p)
+    for (std::int64_t j = 0; j < n; ++j) turned_b[j * k + p] = b[p * n + j];
+  gemm_of_small whole;
+  whole.m = m, whole.n = n, whole.k = k, whole.a = a.data(), whole.b = b.data();
+  whole.lda = k, whole.ldb = whole.ldc = n;
+  std::vector<float> expected;
+  on_threads(1, [&] { expected = bits_of_product(whole); });
+  gemm_of_small turned = whole;
+  turned.a_transposed = turned.b_transposed = true, turned.a = turned_a.data(), turned.b = turned_b.data();
+  turned.lda = m, turned.ldb = k;
+  for (const int threads : {1, 2, 4})
+    on_threads(threads, [&] { CHECK(same_bits(bits_of_product(turned).data(), expected.data(), m * n)); });
+  gemm_of_small corner = whole;
+  corner.m = 33, corner.n = 1, corner.a = a.data() + 37 * k, corner.b = b.data() + 64, corner.ldc = 1;
+  const std::vector<float> found = bits_of_product(corner);
+  for (std::int64_t i = 0; i < 33; ++i)
+    CHECK(found[static_cast<std::size_t>(i)] == expected[static_cast<std::size_t>((37 + i) * n + 64)]);
+}
+
+TEST_CASE("groups of products of bfloat16 are apart, or summed") {
+  constexpr std::int64_t m = 20, n = 40, k = 50, groups = 3;
+  guarded<bfloat16> a(groups * m * k, edge::back), b(groups * k * n, edge::back);
+  fill_random(a, 1), fill_random(b, 2);
+  gemm_of_small one;
+  one.m = m, one.n = n, one.k = k, one.lda = k, one.ldb = one.ldc = n;
+  std::vector<float> apart, sums(static_cast<std::size_t>(m * n));
+  for (std::int64_t g = 0; g < groups; ++g) {
+    one.a = a.data() + g * m * k, one.b = b.data() + g * k * n;
+    const std::vector<float> product = bits_of_product(one);
+    apart.insert(apart.end(), product.begin(), product.end());
+  }
+  gemm_of_small all = one;
+  all.a = a.data(), all.b = b.data(), all.groups = groups, all.a_stride = m * k, all.b_stride = k * n;
+  all.c_stride = m * n;
+  std::vector<float> found(apart.size());
+  all.c = found.data();
+  kernels::gemm(all, true);
+  CHECK(found == apart);
+  all.c_stride = 0, all.c = sums.data();
+  kernels::gemm(all, true);
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    CHECK(std::abs(sums[i] - (apart[i] + apart[i + sums.size()] + apart[i + 2 * sums.size()])) < 1e-5F);
 }
 
 TEMPLATE_TEST_CASE("16-bit numbers are reduced in float", "", bfloat16, float16) {

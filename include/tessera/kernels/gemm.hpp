@@ -9,6 +9,7 @@
 #include <tessera/core/error.hpp>
 #include <tessera/kernels/detail/gemm_pack.hpp>
 #include <tessera/kernels/detail/gemm_tile.hpp>
+#include <tessera/kernels/detail/gemm_tiles.hpp>
 #include <tessera/kernels/detail/workspace.hpp>
 #include <tessera/kernels/parallel.hpp>
 
@@ -232,6 +233,41 @@ void gemm_of_no_depth(const gemm_problem<T>& p) {
     for (std::int64_t i = 0; i < p.m; ++i) std::fill_n(p.c + g * p.c_stride + i * p.ldc, p.n, compute_t<T>{0});
 }
 
+/// Products below this many multiplications are not worth another thread.
+inline constexpr std::int64_t worth_a_thread = std::int64_t{1} << 17;
+
+#if defined(TESSERA_HAS_AMX)
+
+/// Group g of a problem in matrix registers.
+inline tiled_product in_tiles(const gemm_problem<bfloat16>& p, std::int64_t g) {
+  return {{p.a + g * p.a_stride, p.lda, p.m, p.a_transposed},
+          {p.b + g * p.b_stride, p.ldb, p.n, !p.b_transposed},
+          p.k,
+          p.c + g * p.c_stride,
+          p.ldc,
+          p.accumulate || (p.c_stride == 0 && g > 0)};
+}
+
+/// Each thread takes rows of some groups; where rows are few, columns.
+inline void gemm_in_tiles(const gemm_problem<bfloat16>& p, bool parallel) {
+  const std::int64_t products = p.groups * p.m * p.n * p.k;
+  const std::int64_t threads =
+      parallel ? std::clamp<std::int64_t>(products / (8 * worth_a_thread), 1, concurrency()) : 1;
+  const std::int64_t apart = p.c_stride == 0 ? 1 : p.groups;
+  const std::int64_t parts = ceil_div(threads, std::min(apart, threads));
+  const bool by_rows = p.m >= p.n;
+  const std::int64_t blocks = ceil_div(by_rows ? p.m : p.n, tiled_product::block);
+  parallel_for(apart * parts, threads > 1, [&](std::int64_t task) {
+    const std::int64_t first = part(blocks, parts, task % parts) * tiled_product::block;
+    const std::int64_t last = part(blocks, parts, task % parts + 1) * tiled_product::block;
+    for (std::int64_t g = task / parts; g < p.groups; g += apart)
+      if (by_rows) in_tiles(p, g)(first, std::min(last, p.m), 0, p.n);
+      else in_tiles(p, g)(0, p.m, first, std::min(last, p.n));
+  });
+}
+
+#endif
+
 }  // namespace detail
 
 /// C_g[i][j] (+)= sum over p of A_g[i][p] B_g[p][j], for T = float or double, or 16-bit numbers, whose products are
@@ -243,7 +279,7 @@ void gemm_of_no_depth(const gemm_problem<T>& p) {
 ///
 /// Bits: each element is summed along k in an order that depends on k alone (groups * k when summed), by fused
 /// multiply-adds. So neither threads, nor m, n, transposition or leading dimensions, nor cutting rows or columns into
-/// shards, changes a bit.
+/// shards, changes a bit. Of bfloat16 in matrix registers (AMX) steps are added two by two and subnormals are zeros.
 ///
 /// Nothing is allocated but a thread's scratch memory, once. May be called from inside parallel_for.
 /// Throws shape_error for a negative size or a leading dimension shorter than a row.
@@ -253,10 +289,14 @@ void gemm(const gemm_problem<T>& problem, bool parallel) {
   detail::check_gemm(problem);
   if (problem.m == 0 || problem.n == 0 || problem.groups == 0) return;
   if (problem.k == 0) return detail::gemm_of_no_depth(problem);
+#if defined(TESSERA_HAS_AMX)
+  if constexpr (std::is_same_v<T, bfloat16>)
+    if (detail::has_matrix_registers()) return detail::gemm_in_tiles(problem, parallel);
+#endif
   const detail::gemm_run<T> run(problem);
-  constexpr std::int64_t worth_a_thread = std::int64_t{1} << 17;
   const std::int64_t products = problem.groups * problem.m * problem.n * problem.k;
-  const std::int64_t threads = parallel ? std::clamp<std::int64_t>(products / worth_a_thread, 1, concurrency()) : 1;
+  const std::int64_t threads =
+      parallel ? std::clamp<std::int64_t>(products / detail::worth_a_thread, 1, concurrency()) : 1;
   const std::int64_t batch_parts = std::min(run.batches(), threads);
   const std::int64_t region_parts = detail::ceil_div(threads, batch_parts);
   const std::int64_t row_parts = detail::gemm_row_parts(run, region_parts);

@@ -28,4 +28,30 @@ constexpr auto astype(const ArrayLike auto& x) {
       [](const std::array<graph::value, 1>& v, const aval&) { return graph::convert(v[0], To); }, x);
 }
 
+/// An argument of products, behind the operands: what their sums are kept in and the result has, as
+/// `matmul(a, b, preferred_element_type<f32>)` of 16-bit operands. Source: jax.lax.dot_general.
+template <dtype D>
+struct preferred_element_type_t {};
+template <dtype D>
+inline constexpr preferred_element_type_t<D> preferred_element_type{};
+
+namespace ops {
+
+template <class X>
+constexpr std::int64_t element_size() {
+  if constexpr (Expr<X>) return info(X::type.type).size;
+  else if constexpr (Variable<X>) return info(X::element).size;
+  else return 0;
+}
+
+/// f of the operands with results of type D: wider ones are made of the operands as they are (no copy is made of 16-bit
+/// operands of a product), narrower ones by rounding.
+template <dtype D, class F, class... Xs>
+constexpr auto preferring(F f, const Xs&... xs) {
+  if constexpr (((element_size<Xs>() <= info(D).size) && ...)) return f(astype<D>(xs)...);
+  else return astype<D>(f(xs...));
+}
+
+}  // namespace ops
+
 }  // namespace tessera

@@ -2,7 +2,8 @@
 // Contractions by lists of dimensions.
 #pragma once
 
-#include <tessera/ops/apply.hpp>
+#include <tessera/ops/convert.hpp>
+#include <tessera/ops/options.hpp>
 
 namespace tessera {
 
@@ -98,6 +99,15 @@ template <class AContracting, class BContracting, class ABatch = dims<>, class B
 constexpr auto dot_general(const ArrayLike auto& a, const ArrayLike auto& b, out_sharding_t<Spec>) {
   return ops::contract<"dot_general", ops::listed_contraction<AContracting, BContracting, ABatch, BBatch>, Spec>(a, b);
 }
+template <class AContracting, class BContracting, class ABatch = dims<>, class BBatch = dims<>, dtype D,
+          OutSharding... Options>
+constexpr auto dot_general(const ArrayLike auto& a, const ArrayLike auto& b, preferred_element_type_t<D>,
+                           Options... options) {
+  const auto contracted = [&](const auto& x, const auto& y) {
+    return dot_general<AContracting, BContracting, ABatch, BBatch>(x, y, options...);
+  };
+  return ops::preferring<D>(contracted, a, b);
+}
 
 /// Vectors and matrices as `matmul`; of more dimensions, which are not batched: the sum over the last one of a and the
 /// last but one of b. Otherwise as dot_general. Source: jax.numpy.dot.
@@ -107,6 +117,10 @@ constexpr auto dot(const ArrayLike auto& a, const ArrayLike auto& b) {
 template <class Spec>
 constexpr auto dot(const ArrayLike auto& a, const ArrayLike auto& b, out_sharding_t<Spec>) {
   return ops::contract<"dot", ops::product_contraction, Spec>(a, b);
+}
+template <dtype D, OutSharding... Options>
+constexpr auto dot(const ArrayLike auto& a, const ArrayLike auto& b, preferred_element_type_t<D>, Options... options) {
+  return ops::preferring<D>([&](const auto& x, const auto& y) { return dot(x, y, options...); }, a, b);
 }
 
 /// `tensordot<N>(a, b)` sums over the last N dimensions of a with the first N of b; N = 0 is the product of each element

@@ -2,7 +2,8 @@
 // Matrix products.
 #pragma once
 
-#include <tessera/ops/apply.hpp>
+#include <tessera/ops/convert.hpp>
+#include <tessera/ops/options.hpp>
 #include <tessera/sharding/matmul.hpp>
 
 namespace tessera {
@@ -39,6 +40,12 @@ constexpr auto matmul(const A& a, const B& b) {
 template <ArrayLike A, ArrayLike B, class Spec>
 constexpr auto matmul(const A& a, const B& b, out_sharding_t<Spec>) {
   return ops::apply<"matmul", ops::matmul_rule<Spec>>(ops::write_matmul, a, b);
+}
+
+/// The same in elements of type D: see preferred_element_type.
+template <ArrayLike A, ArrayLike B, dtype D, OutSharding... Options>
+constexpr auto matmul(const A& a, const B& b, preferred_element_type_t<D>, Options... options) {
+  return ops::preferring<D>([&](const auto& x, const auto& y) { return matmul(x, y, options...); }, a, b);
 }
 
 }  // namespace tessera

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Intel's matrix registers: whether this process may use them, and products of tiles of bfloat16 in them.
+#pragma once
+
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AVX512BW__) && defined(__linux__)
+#define TESSERA_HAS_AMX 1
+
+#include <tessera/core/sixteen_bits.hpp>
+
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace tessera::kernels::detail {
+
+/// A tile of a left operand is 16 rows of 32 numbers, one of a right operand 16 rows of 16 pairs, one of a product 16 rows
+/// of 16 floats: a kilobyte each.
+inline constexpr std::int64_t tile_lines = 16;
+inline constexpr std::int64_t tile_depth = 32;
+
+/// Asks the system for the registers, once in a process.
+inline bool has_matrix_registers() {
+  static const bool granted = [] {
+    constexpr long request_permission = 0x1023;
+    constexpr long tile_data = 18;
+    return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+  }();
+  return granted;
+}
+
+/// While it lives, this thread's eight matrix registers are 16 rows of 64 bytes.
+class matrix_registers {
+ public:
+  matrix_registers() {
+    struct {
+      std::uint8_t palette = 1;
+      std::uint8_t start_row = 0;
+      std::uint8_t reserved[14]{};
+      std::uint16_t row_bytes[16]{};
+      std::uint8_t rows[16]{};
+    } shape;
+    for (int i = 0; i < 8; ++i) shape.row_bytes[i] = 64, shape.rows[i] = 16;
+    _tile_loadconfig(&shape);
+  }
+  matrix_registers(const matrix_registers&) = delete;
+  matrix_registers& operator=(const matrix_registers&) = delete;
+  ~matrix_registers() { _tile_release(); }
+};
+
+/// c[32][32] (+)= a[32][depth] b[depth][32], depth a multiple of 32. `a` is two rows of tiles, each tile behind the last
+/// one; `b` two columns of tiles likewise; c_step is in floats.
+inline void multiply_tiles(std::int64_t depth, const bfloat16* a, const bfloat16* b, float* c, std::int64_t c_step,
+                           bool accumulate) {
+  constexpr std::int64_t tile = tile_lines * tile_depth;
+  constexpr std::int64_t row_bytes = 64;
+  const std::int64_t c_bytes = c_step * static_cast<std::int64_t>(sizeof(float));
+  if (accumulate) {
+    _tile_loadd(0, c, c_bytes);
+    _tile_loadd(1, c + tile_lines, c_bytes);
+    _tile_loadd(2, c + tile_lines * c_step, c_bytes);
+    _tile_loadd(3, c + tile_lines * c_step + tile_lines, c_bytes);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  const bfloat16* a_below = a + depth * tile_lines;
+  const bfloat16* b_beside = b + depth * tile_lines;
+  for (std::int64_t k = 0; k < depth; k += tile_depth, a += tile, a_below += tile, b += tile, b_beside += tile) {
+    _tile_loadd(4, a, row_bytes);
+    _tile_loadd(6, b, row_bytes);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, b_beside, row_bytes);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(5, a_below, row_bytes);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, c, c_bytes);
+  _tile_stored(1, c + tile_lines, c_bytes);
+  _tile_stored(2, c + tile_lines * c_step, c_bytes);
+  _tile_stored(3, c + tile_lines * c_step + tile_lines, c_bytes);
+}
+
+}  // namespace tessera::kernels::detail
+
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of bfloat16 in matrix registers: operands packed into tiles, blocks of 32 x 32 of C.
+#pragma once
+
+#include <tessera/kernels/arch/amx.hpp>
+
+#if defined(TESSERA_HAS_AMX)
+
+#include <tessera/kernels/arch/transpose.hpp>
+#include <tessera/kernels/detail/gemm_pack.hpp>
+#include <tessera/kernels/detail/workspace.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace tessera::kernels::detail {
+
+/// Pairs of neighbours along the depth, of 16 lines: pair[i] are elements (start, start + 1) of line first + i; zeros
+/// beyond the lines and the depth.
+using line_pairs = __m512i;
+
+/// 16 x 16 pairs: rows become columns.
+inline void transpose_pairs(line_pairs (&rows)[16]) {
+  xsimd::batch<float> square[16];
+  for (int i = 0; i < 16; ++i) square[i] = _mm512_castsi512_ps(rows[i]);
+  transpose<float>(square);
+  for (int i = 0; i < 16; ++i) rows[i] = _mm512_castps_si512(square[i]);
+}
+
+/// One tile's lines [line, line + lines) and steps [start, start + depth) of an operand that is stored line by line, a
+/// line a row: rows of 32 numbers.
+inline void read_lines(const gemm_operand<bfloat16>& from, std::int64_t line, std::int64_t lines, std::int64_t start,
+                       std::int64_t depth, line_pairs (&rows)[16]) {
+  const auto mask = static_cast<__mmask32>(depth >= 32 ? ~0U : (1U << depth) - 1U);
+  for (int i = 0; i < 16; ++i)
+    rows[i] = i < lines ? _mm512_maskz_loadu_epi16(mask, from.at(line + i, start)) : _mm512_setzero_si512();
+}
+
+/// The same of an operand that is stored step by step: rows are pairs of steps, 16 lines side by side.
+inline void read_steps(const gemm_operand<bfloat16>& from, std::int64_t line, std::int64_t lines, std::int64_t start,
+                       std::int64_t depth, line_pairs (&rows)[16]) {
+  const auto mask = static_cast<__mmask16>(lines >= 16 ? 0xffffU : (1U << lines) - 1U);
+  const auto step = [&](std::int64_t p) {
+    return p < depth ? _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from.at(line, start + p)))
+                     : _mm512_setzero_si512();
+  };
+  for (int i = 0; i < 16; ++i) rows[i] = _mm512_or_si512(step(2 * i), _mm512_slli_epi32(step(2 * i + 1), 16));
+}
+
+/// Packs `lines` (at most 16) lines over `depth` steps into tiles one behind another; left operands have a line a row,
+/// right ones a pair of steps a row.
+inline void pack_tiles(const gemm_operand<bfloat16>& from, bool left, std::int64_t line, std::int64_t lines,
+                       std::int64_t start, std::int64_t depth, bfloat16* to) {
+  for (std::int64_t p = 0; p < depth; p += tile_depth, to += tile_lines * tile_depth) {
+    line_pairs rows[16];
+    const std::int64_t steps = std::min(tile_depth, depth - p);
+    if (from.depth_major) read_steps(from, line, lines, start + p, steps, rows);
+    else read_lines(from, line, lines, start + p, steps, rows);
+    if (from.depth_major == left) transpose_pairs(rows);
+    for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * tile_depth, rows[i]);
+  }
+}
+
+/// One product C (+)= A B over a rectangle of C, on this thread. Every element is summed pair by pair along the depth,
+/// whatever the rectangle.
+struct tiled_product {
+  gemm_operand<bfloat16> a;
+  gemm_operand<bfloat16> b;
+  std::int64_t depth;
+  float* c;
+  std::int64_t c_step;
+  bool accumulate;
+
+  static constexpr std::int64_t block = 2 * tile_lines;
+  static constexpr std::int64_t most_depth = 1024;
+  static constexpr std::int64_t a_room = block * most_depth;
+  static constexpr std::int64_t b_room =
+      (static_cast<std::int64_t>(workspace_bytes) - 64 * 1024) / 2 - a_room;  ///< beside A and a block of C
+
+  static constexpr std::int64_t up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+
+  void operator()(std::int64_t row, std::int64_t last_row, std::int64_t column, std::int64_t last_column) const {
+    const matrix_registers registers;
+    auto* const packed_a = reinterpret_cast<bfloat16*>(workspace());
+    for (std::int64_t k = 0; k < depth; k += most_depth) {
+      const std::int64_t steps = std::min(most_depth, depth - k);
+      const std::int64_t columns = b_room / up(steps, tile_depth) / block * block;
+      for (std::int64_t j = column; j < last_column; j += columns)
+        multiply_strip(row, last_row, j, std::min(last_column, j + columns), k, steps, packed_a);
+    }
+  }
+
+ private:
+  void pack_pair(const gemm_operand<bfloat16>& from, bool left, std::int64_t line, std::int64_t last, std::int64_t k,
+                 std::int64_t steps, bfloat16* to) const {
+    for (std::int64_t half = 0; half < 2; ++half)
+      pack_tiles(from, left, line + half * tile_lines, std::clamp<std::int64_t>(last - line - half * tile_lines, 0, 16),
+                 k, steps, to + half * tile_lines * up(steps, tile_depth));
+  }
+
+  void multiply_strip(std::int64_t row, std::int64_t last_row, std::int64_t column, std::int64_t last_column,
+                      std::int64_t k, std::int64_t steps, bfloat16* packed_a) const {
+    const std::int64_t padded = up(steps, tile_depth);
+    bfloat16* const packed_b = packed_a + a_room;
+    for (std::int64_t j = column; j < last_column; j += block)
+      pack_pair(b, false, j, last_column, k, steps, packed_b + (j - column) * padded);
+    for (std::int64_t i = row; i < last_row; i += block) {
+      pack_pair(a, true, i, last_row, k, steps, packed_a);
+      for (std::int64_t j = column; j < last_column; j += block)
+        multiply_block(padded, packed_a, packed_b + (j - column) * padded, std::min(block, last_row - i),
+                       std::min(block, last_column - j), c + i * c_step + j, accumulate || k > 0);
+    }
+  }
+
+  /// A block of C, by way of a whole one where it is smaller.
+  void multiply_block(std::int64_t padded, const bfloat16* left, const bfloat16* right, std::int64_t rows,
+                      std::int64_t columns, float* to, bool add) const {
+    if (rows == block && columns == block) return multiply_tiles(padded, left, right, to, c_step, add);
+    alignas(64) float whole[block * block]{};
+    if (add)
+      for (std::int64_t i = 0; i < rows; ++i) std::copy_n(to + i * c_step, columns, whole + i * block);
+    multiply_tiles(padded, left, right, whole, block, add);
+    for (std::int64_t i = 0; i < rows; ++i) std::copy_n(whole + i * block, columns, to + i * c_step);
+  }
+};
+
+}  // namespace tessera::kernels::detail
+
+#endif
