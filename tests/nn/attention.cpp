@@ -31,7 +31,8 @@ numbers project(const numbers& x, std::size_t in, const numbers& kernel, const n
   return y;
 }
 
-/// Heads of two features as complex numbers, turned by their position: the first pair turns at speed 1 whatever the base.
+/// Heads of two features as complex numbers, turned by their position: the first pair turns at speed 1 whatever the
+/// base.
 numbers turned(numbers heads, std::size_t count) {
   for (std::size_t i = 0; i < heads.size(); i += 2) {
     const auto position = static_cast<double>(i / (2 * count) % T);

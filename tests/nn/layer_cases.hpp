@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of layers share: a loss with its gradients for any layer, run by the passes and the executor of jit, against
-// central differences in float64, and on a mesh against one device.
+// What tests of layers share: a loss with its gradients for any layer, run by the passes and the executor of jit,
+// against central differences in float64, and on a mesh against one device.
 #pragma once
 
 #include "runtime/differences.hpp"

@@ -74,10 +74,10 @@ constexpr auto masked(const auto& scores, const Mask& mask, const Rest&... rest)
   }
 }
 
-/// softmax(q k^T / sqrt(D)) v head by head: q[B, T, H, D], k and v[B, S, K, D] -> [B, T, H, D], where K divides H and H / K
-/// heads of queries share a head of keys. Masks are bool, of a shape that broadcasts to [B, H, T, S], true where a query
-/// may see a key; or `causal`. A query that sees nothing gives zeros and no gradient. B and heads may be cut, alike in all.
-/// Source: flax.nnx.dot_product_attention.
+/// softmax(q k^T / sqrt(D)) v head by head: q[B, T, H, D], k and v[B, S, K, D] -> [B, T, H, D], where K divides H and
+/// H/K heads of queries share a head of keys. Masks are bool, of a shape that broadcasts to [B, H, T, S], true where a
+/// query may see a key; or `causal`. A query that sees nothing gives zeros and no gradient. B and heads may be cut,
+/// alike in all. Source: flax.nnx.dot_product_attention.
 template <Expr Q, Expr K, Expr V, class... Masks>
 constexpr auto dot_product_attention(const Q& q, const K& k, const V& v, const Masks&... masks) {
   constexpr std::int64_t B = Q::type.dims[0].extent, T = Q::type.dims[1].extent, S = K::type.dims[1].extent;
@@ -95,13 +95,14 @@ constexpr auto dot_product_attention(const Q& q, const K& k, const V& v, const M
 }
 
 /// Attention of Heads heads over the tokens of x: float32[B, T, Features] -> the same type. `attention(x)`,
-/// `attention(x, causal)`, `attention(x, mask)`; with a second array, float32[B, S, Features], keys and values come from
-/// it. Masks: as of dot_product_attention, as many as are given. Options: `qkv_features<...>` (Features),
-/// `num_kv_heads<...>` (Heads), `rotary<10000.0>` (none), `kernel<P<none, "model">>` for queries, keys and values (Features,
-/// head, head dimension), `out_kernel<P<"model">>` (head, head dimension, Features), `use_bias<false>`, `kernel_init<...>`,
-/// `bias_init<...>`, `param_dtype<f64>`. Variables: kernel and bias of `query`, `key`, `value`, `out`. Collectives with
-/// heads cut: one all-reduce forward, one backward. Saved for the gradient: x, queries, keys, values, the weights and what
-/// goes into `out`. Source: Vaswani et al. 2017; Ainslie et al. 2023; flax.nnx.MultiHeadAttention.
+/// `attention(x, causal)`, `attention(x, mask)`; with a second array, float32[B, S, Features], keys and values come
+/// from it. Masks: as of dot_product_attention, as many as are given. Options: `qkv_features<...>` (Features),
+/// `num_kv_heads<...>` (Heads), `rotary<10000.0>` (none), `kernel<P<none, "model">>` for queries, keys and values
+/// (Features, head, head dimension), `out_kernel<P<"model">>` (head, head dimension, Features), `use_bias<false>`,
+/// `kernel_init<...>`, `bias_init<...>`, `param_dtype<f64>`. Variables: kernel and bias of `query`, `key`, `value`,
+/// `out`. Collectives with heads cut: one all-reduce forward, one backward. Saved for the gradient: x, queries, keys,
+/// values, the weights and what goes into `out`. Source: Vaswani et al. 2017; Ainslie et al. 2023;
+/// flax.nnx.MultiHeadAttention.
 template <std::int64_t Heads, std::int64_t Features, class... Options>
 struct multi_head_attention {
   using name = layer_name<"multi_head_attention", Heads, Features>;

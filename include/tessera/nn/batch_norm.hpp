@@ -18,13 +18,13 @@ struct use_running_average : std::bool_constant<Used> {
 namespace nn {
 
 /// y = (x - mean) / sqrt(var + epsilon) scale + bias, mean and variance of each feature over all other dimensions:
-/// float32[..., Features] -> the same type. They are those of the whole batch also where it is cut over a mesh, E[x] and
-/// max(E[x^2] - E[x]^2, 0) in one all-reduce. Each call moves the running statistics `mean` and `var` (batch_stat, 0 and 1
-/// at first), running = momentum running + (1 - momentum) batch, with the biased variance; an empty batch leaves them
-/// unchanged. After `nn::eval(model)`, or with `use_running_average<true>`, they are used instead and left alone. Options:
-/// `momentum<0.99>`, `epsilon<1e-5>` and those of layer_norm; the statistics are cut as the scale. Gradient: through mean and
-/// variance of the batch, with two all-reduces in one where it is cut. Saved for it: x. Source: Ioffe and Szegedy 2015;
-/// flax.nnx.BatchNorm.
+/// float32[..., Features] -> the same type. They are those of the whole batch also where it is cut over a mesh, E[x]
+/// and max(E[x^2] - E[x]^2, 0) in one all-reduce. Each call moves the running statistics `mean` and `var` (batch_stat,
+/// 0 and 1 at first), running = momentum running + (1 - momentum) batch, with the biased variance; an empty batch
+/// leaves them unchanged. After `nn::eval(model)`, or with `use_running_average<true>`, they are used instead and left
+/// alone. Options: `momentum<0.99>`, `epsilon<1e-5>` and those of layer_norm; the statistics are cut as the scale.
+/// Gradient: through mean and variance of the batch, with two all-reduces in one where it is cut. Saved for it: x.
+/// Source: Ioffe and Szegedy 2015; flax.nnx.BatchNorm.
 template <std::int64_t Features, class... Options>
 struct batch_norm {
   using name = layer_name<"batch_norm", Features>;

@@ -13,8 +13,8 @@
 
 namespace tessera::nn {
 
-/// Layers of one type, one by one: `list<8, block>`. Each is traced on its own; a `stack` is traced once. Layers of several
-/// types are a std::tuple. Source: flax.nnx.List.
+/// Layers of one type, one by one: `list<8, block>`. Each is traced on its own; a `stack` is traced once. Layers of
+/// several types are a std::tuple. Source: flax.nnx.List.
 template <std::size_t Count, class Layer>
 using list = std::array<Layer, Count>;
 
@@ -36,8 +36,8 @@ concept GivesFeatures = requires {
   T::out_features;
 };
 
-/// One layer behind the other: `sequential<linear<64, 256>, fn<relu>, linear<256, 10>>`, called as the first of them.
-/// A layer whose features are not those of the layer before it does not compile, with the names and numbers of both. What
+/// One layer behind the other: `sequential<linear<64, 256>, fn<relu>, linear<256, 10>>`, called as the first of them. A
+/// layer whose features are not those of the layer before it does not compile, with the names and numbers of both. What
 /// layers change of their own (running statistics) is changed here. Source: flax.nnx.Sequential.
 template <class... Layers>
 struct sequential {

@@ -30,13 +30,13 @@ namespace nn {
 struct deterministic_t {};
 inline constexpr deterministic_t deterministic{};
 
-/// y = x / (1 - Rate) where a draw keeps an element, 0 elsewhere, which happens with probability Rate: float32[...] -> the
-/// same type. `nn::eval(model)` and `drop(x, nn::deterministic)` pass x on. A rate of 0 is the identity bit for bit, of 1
-/// gives zeros, neither draws. Options: `broadcast_dims<...>`, which share a draw. Each call takes one key of the layer's own
-/// stream, `key_stream<"dropout">`; elements depend on the key and their place alone, so that any mesh and every run again
-/// (checkpoint) draws the same. Gradient: the cotangent / (1 - Rate) where x was kept. Saved for it: nothing, the draw is
-/// repeated. No collective. Errors: a rate outside [0, 1] does not compile. Source: Srivastava et al. 2014;
-/// flax.nnx.Dropout, with its bits.
+/// y = x / (1 - Rate) where a draw keeps an element, 0 elsewhere, which happens with probability Rate: float32[...] ->
+/// the same type. `nn::eval(model)` and `drop(x, nn::deterministic)` pass x on. A rate of 0 is the identity bit for
+/// bit, of 1 gives zeros, neither draws. Options: `broadcast_dims<...>`, which share a draw. Each call takes one key of
+/// the layer's own stream, `key_stream<"dropout">`; elements depend on the key and their place alone, so that any mesh
+/// and every run again (checkpoint) draws the same. Gradient: the cotangent / (1 - Rate) where x was kept. Saved for
+/// it: nothing, the draw is repeated. No collective. Errors: a rate outside [0, 1] does not compile. Source: Srivastava
+/// et al. 2014; flax.nnx.Dropout, with its bits.
 template <double Rate, class... Options>
 struct dropout {
   using name = layer_name<"dropout">;

@@ -19,10 +19,10 @@ struct num_groups {
 namespace nn {
 
 /// Groups x[batch, ..., Features] are normalised one by one, over all dimensions between batch and channels and the
-/// channels of the group: y = (x - mean) / sqrt(var + epsilon) scale + bias, float32[batch, ..., Features] -> the same type.
-/// Options: `num_groups<32>`, which divides Features, and those of layer_norm. The channels are uncut, or every group lies
-/// within a block. Collectives: two all-reduces of a number a group where dimensions in between are cut. Source: Wu and He
-/// 2018; flax.nnx.GroupNorm.
+/// channels of the group: y = (x - mean) / sqrt(var + epsilon) scale + bias, float32[batch, ..., Features] -> the same
+/// type. Options: `num_groups<32>`, which divides Features, and those of layer_norm. The channels are uncut, or every
+/// group lies within a block. Collectives: two all-reduces of a number a group where dimensions in between are cut.
+/// Source: Wu and He 2018; flax.nnx.GroupNorm.
 template <std::int64_t Features, class... Options>
 struct group_norm {
   using name = layer_name<"group_norm", Features>;

@@ -157,8 +157,8 @@ TESSERA_COMPILED void initializer::check_range(std::span<const std::int64_t> sha
 
 #endif
 
-/// The standard initialisers, by the names of `jax.nn.initializers`. `stddev` and `scale` multiply the draw as it is; of
-/// kernels that are not (..., in, out) the fans are told: `lecun_normal({.in = 0, .out = {1, 2}})`.
+/// The standard initialisers, by the names of `jax.nn.initializers`. `stddev` and `scale` multiply the draw as it is;
+/// of kernels that are not (..., in, out) the fans are told: `lecun_normal({.in = 0, .out = {1, 2}})`.
 namespace initializers {
 
 constexpr initializer constant(double value) { return {.gain = value}; }

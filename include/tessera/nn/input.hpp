@@ -29,8 +29,8 @@ constexpr bool features_fit() {
   }
 }
 
-/// f(x), with x as a traced array, unless it is poison or its last extent is not the layer's in_features: then the build
-/// stops, and the result is a poison.
+/// f(x), with x as a traced array, unless it is poison or its last extent is not the layer's in_features: then the
+/// build stops, and the result is a poison.
 template <class Layer, class X, class F>
 constexpr auto with_features(const X& x, F f) {
   if constexpr (Poison<X>) {

@@ -36,11 +36,11 @@ constexpr auto scaled_and_shifted(const auto& y, const auto& scale, const auto& 
 }
 
 /// y = (x - mean(x)) / sqrt(var(x) + epsilon) scale + bias, mean and variance over the last dimension: float32[...,
-/// Features] -> the same type. The variance is that of the differences, so it is never negative and a constant row gives
-/// exactly the bias. Options: `epsilon<1e-6>`, `use_scale<false>`, `use_bias<false>`, `scale<P<...>>`, `bias<P<...>>`,
-/// `scale_init<...>` (ones), `bias_init<...>` (zeros), `param_dtype<f64>`. Gradient: that of the operations; with u the
-/// cotangent times scale, rstd (u - mean(u) - y mean(u y)). Saved for it: x. Collectives: two all-reduces of a number a row
-/// where the last dimension is cut. Source: flax.nnx.LayerNorm.
+/// Features] -> the same type. The variance is that of the differences, so it is never negative and a constant row
+/// gives exactly the bias. Options: `epsilon<1e-6>`, `use_scale<false>`, `use_bias<false>`, `scale<P<...>>`,
+/// `bias<P<...>>`, `scale_init<...>` (ones), `bias_init<...>` (zeros), `param_dtype<f64>`. Gradient: that of the
+/// operations; with u the cotangent times scale, rstd (u - mean(u) - y mean(u y)). Saved for it: x. Collectives: two
+/// all-reduces of a number a row where the last dimension is cut. Source: flax.nnx.LayerNorm.
 template <std::int64_t Features, class... Options>
 struct layer_norm {
   using name = layer_name<"layer_norm", Features>;
@@ -66,9 +66,9 @@ struct layer_norm {
 };
 
 /// y = x / sqrt(mean(x^2) + epsilon) scale, the mean over the last dimension: float32[..., Features] -> the same type.
-/// Options: `epsilon<1e-6>`, `use_scale<false>`, `scale<P<...>>`, `scale_init<...>` (ones), `param_dtype<f64>`. Saved for
-/// the gradient: x. Collectives: one all-reduce of a number a row where the last dimension is cut. Source: Zhang and
-/// Sennrich 2019; flax.nnx.RMSNorm.
+/// Options: `epsilon<1e-6>`, `use_scale<false>`, `scale<P<...>>`, `scale_init<...>` (ones), `param_dtype<f64>`. Saved
+/// for the gradient: x. Collectives: one all-reduce of a number a row where the last dimension is cut. Source: Zhang
+/// and Sennrich 2019; flax.nnx.RMSNorm.
 template <std::int64_t Features, class... Options>
 struct rms_norm {
   using name = layer_name<"rms_norm", Features>;

@@ -13,8 +13,8 @@ namespace tessera::nn {
 
 /// y = x kernel + bias: float32[..., In] -> float32[..., Out], Out cut as the kernel's second dimension, or all of it
 /// as `out_sharding<...>` says. Options: `kernel<P<...>>`, `bias<P<...>>`, `use_bias<false>`, `kernel_init<...>`
-/// (lecun_normal), `bias_init<...>` (zeros), `param_dtype<f64>`. Gradient, memory and collectives: those of matmul and of a
-/// broadcast sum. An input whose last extent is not In does not compile. Source: flax.nnx.Linear.
+/// (lecun_normal), `bias_init<...>` (zeros), `param_dtype<f64>`. Gradient, memory and collectives: those of matmul and
+/// of a broadcast sum. An input whose last extent is not In does not compile. Source: flax.nnx.Linear.
 template <std::int64_t In, std::int64_t Out, class... Options>
 struct linear {
   using name = layer_name<"linear", In, Out>;

@@ -66,11 +66,11 @@ template <class In, class Out, class... Options>
 struct linear_general;
 
 /// y[..., o] = sum over i of x[..., i] kernel[i, o] + bias[o], where i and o are one or more dimensions each:
-/// `linear_general<shape<64>, shape<4, 16>>` is float32[..., 64] -> float32[..., 4, 16]. The result is cut as x in front and as
-/// the kernel behind, or as `out_sharding<...>` says; where dimensions that are summed over are cut, that costs an
-/// all-reduce (a reduce-scatter with out_sharding), where only one side is, the other is sliced or it is gathered. Options:
-/// those of linear; the fans of kernel_init are products over all i and all o. Errors, gradient: as linear. Source:
-/// flax.nnx.LinearGeneral.
+/// `linear_general<shape<64>, shape<4, 16>>` is float32[..., 64] -> float32[..., 4, 16]. The result is cut as x in
+/// front and as the kernel behind, or as `out_sharding<...>` says; where dimensions that are summed over are cut, that
+/// costs an all-reduce (a reduce-scatter with out_sharding), where only one side is, the other is sliced or it is
+/// gathered. Options: those of linear; the fans of kernel_init are products over all i and all o. Errors, gradient: as
+/// linear. Source: flax.nnx.LinearGeneral.
 template <std::int64_t... In, std::int64_t... Out, class... Options>
 struct linear_general<shape<In...>, shape<Out...>, Options...> {
   using name = layer_name<"linear_general", In..., Out...>;

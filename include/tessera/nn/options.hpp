@@ -49,8 +49,8 @@ enum class option : std::uint8_t {
 
 }  // namespace nn
 
-/// How an array of the layer is cut: `kernel<P<none, "model">>`; a bias is cut as its kernel's output dimension otherwise,
-/// everything else is uncut.
+/// How an array of the layer is cut: `kernel<P<none, "model">>`; a bias is cut as its kernel's output dimension
+/// otherwise, everything else is uncut.
 template <class Spec>
 struct kernel : std::type_identity<Spec> {
   static constexpr nn::option about = nn::option::kernel;

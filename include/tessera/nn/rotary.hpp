@@ -10,9 +10,9 @@
 namespace tessera::nn {
 
 /// x[..., t, h, :] with features i and D/2 + i turned by the angle t Base^(-2 i / D): float32[..., T, H, D] -> the same
-/// type, D even and uncut. A product of two such vectors depends on the distance of their positions alone. The angles are
-/// computed where they are used. Gradient: the rotation backwards. No collective. Source: Su et al. 2021, RoFormer; pairs
-/// lie D/2 apart as in GPT-NeoX and LLaMA.
+/// type, D even and uncut. A product of two such vectors depends on the distance of their positions alone. The angles
+/// are computed where they are used. Gradient: the rotation backwards. No collective. Source: Su et al. 2021, RoFormer;
+/// pairs lie D/2 apart as in GPT-NeoX and LLaMA.
 template <double Base = 10000.0, Expr X>
 constexpr auto rotary_embedding(const X& x) {
   constexpr aval type = X::type;
