@@ -96,6 +96,17 @@ TEST_CASE("layer-norm-constant-row: exactly the bias, and no gradient where the 
     CHECK(one_of_them[3][i] == Approx(316.2278 * (upstream[i] - 1.0 / 256)).epsilon(1e-5));
 }
 
+TEST_CASE("norms of 16-bit arrays are computed in float32 and rounded once") {
+  using layer = ts::nn::layer_norm<6>;
+  static constexpr auto rounded = [](auto& m, auto x) {
+    return std::tuple(m(x), ts::astype<ts::bf16>(m(ts::astype<ts::f32>(x))));
+  };
+  const auto g = trace<rounded, layer, array<ts::shape<4, 6>, ts::bf16>>();
+  const auto found = run(g, draw_inputs(g));
+  CHECK(found[0] == found[1]);
+  CHECK(std::abs(found[0][0]) > 0);
+}
+
 TEST_CASE("norms of arrays that are cut over a mesh give the one-device answer") {
   using cut_layer = ts::nn::layer_norm<6, f64, ts::scale<P<"model">>, ts::bias<P<"model">>>;
   using cut = array<ts::shape<4, 6>, ts::f64, P<"data", "model">, cluster>;

@@ -48,12 +48,14 @@ struct batch_norm {
   TESSERA_MODULE(batch_norm, scale, bias, mean, var)
 
   constexpr auto operator()(const ArrayLike auto& x) {
-    return with_features<batch_norm>(x, [this](const auto& in) {
-      constexpr aval type = std::remove_cvref_t<decltype(in)>::type;
-      if constexpr (!always_running && type.size() > 0) {
-        if (!evaluates(*this)) return by_batch(in);
-      }
-      return normalised(in, mean, var);
+    return with_features<batch_norm>(x, [this](const auto& given) {
+      return in_float32(given, [this](const auto& in) {
+        constexpr aval type = std::remove_cvref_t<decltype(in)>::type;
+        if constexpr (!always_running && type.size() > 0) {
+          if (!evaluates(*this)) return by_batch(in);
+        }
+        return normalised(in, beside(in, mean), beside(in, var));
+      });
     });
   }
 
@@ -67,8 +69,8 @@ struct batch_norm {
     return [&]<int... D>(std::integer_sequence<int, D...>) {
       const auto centre = tessera::mean<D...>(x);
       const auto spread = maximum(tessera::mean<D...>(square(x)) - square(centre), 0.0);
-      mean = stays * mean + (1 - stays) * reshard<statistics_spec>(centre);
-      var = stays * var + (1 - stays) * reshard<statistics_spec>(spread);
+      mean = stays * mean + (1 - stays) * reshard<statistics_spec>(astype<arrays::element>(centre));
+      var = stays * var + (1 - stays) * reshard<statistics_spec>(astype<arrays::element>(spread));
       return normalised(x, centre, spread);
     }
     (std::make_integer_sequence<int, X::type.rank - 1>{});

@@ -41,18 +41,22 @@ struct group_norm {
   TESSERA_MODULE(group_norm, scale, bias)
 
   constexpr auto operator()(const ArrayLike auto& x) const {
-    return with_features<group_norm>(x, [this](const auto& in) {
-      constexpr aval type = std::remove_cvref_t<decltype(in)>::type;
-      return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        const auto grouped = reshape<type.dims[I].extent..., groups, Features / groups>(in);
-        const auto normal = normalised<(I == 0 ? -1 : static_cast<int>(I))..., -1>(grouped);
-        return scaled_and_shifted(reshape<type.dims[I].extent..., Features>(normal), scale, bias);
-      }
-      (std::make_index_sequence<static_cast<std::size_t>(type.rank - 1)>{});
-    });
+    return with_features<group_norm>(
+        x, [this](const auto& given) { return in_float32(given, [this](const auto& in) { return by_group(in); }); });
   }
 
  private:
+  template <Expr X>
+  constexpr auto by_group(const X& x) const {
+    constexpr aval type = X::type;
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      const auto grouped = reshape<type.dims[I].extent..., groups, Features / groups>(x);
+      const auto normal = normalised<(I == 0 ? -1 : static_cast<int>(I))..., -1>(grouped);
+      return scaled_and_shifted(reshape<type.dims[I].extent..., Features>(normal), scale, bias);
+    }
+    (std::make_index_sequence<static_cast<std::size_t>(type.rank - 1)>{});
+  }
+
   /// Over the dimensions named behind the first, which stands for the batch.
   template <int, int... Dims>
   static constexpr auto normalised(const auto& x) {

@@ -4,6 +4,7 @@
 
 #include <tessera/graph/visit.hpp>
 #include <tessera/nn/input.hpp>
+#include <tessera/ops/convert.hpp>
 #include <tessera/ops/reduce.hpp>
 
 namespace tessera::nn {
@@ -25,13 +26,28 @@ struct norm_arrays {
   using bias_type = vector<has_bias, spec_or<option::bias, P<>, Options...>, first_bias>;
 };
 
+/// f(x), in float32 if x has 16 bits, and then rounded to those: statistics of so few digits would be none.
+template <Expr X, class F>
+constexpr auto in_float32(const X& x, F f) {
+  constexpr dtype own = X::type.type;
+  if constexpr (is_sixteen_bit(own)) return astype<own>(f(astype<accumulator(own)>(x)));
+  else return f(x);
+}
+
+/// A parameter or statistic beside y, converted where dtypes differ.
+template <class Y, class V>
+constexpr auto beside(const Y&, const V& v) {
+  if constexpr (V::element == Y::type.type) return v;
+  else return astype<Y::type.type>(v);
+}
+
 /// y scale + bias, as far as there are such arrays.
 constexpr auto scaled_and_shifted(const auto& y, const auto& scale, const auto& bias) {
   const auto scaled = [&] {
-    if constexpr (Variable<decltype(scale)>) return y * scale;
+    if constexpr (Variable<decltype(scale)>) return y * beside(y, scale);
     else return y;
   }();
-  if constexpr (Variable<decltype(bias)>) return scaled + bias;
+  if constexpr (Variable<decltype(bias)>) return scaled + beside(y, bias);
   else return scaled;
 }
 
@@ -57,10 +73,12 @@ struct layer_norm {
   TESSERA_MODULE(layer_norm, scale, bias)
 
   constexpr auto operator()(const ArrayLike auto& x) const {
-    return with_features<layer_norm>(x, [this](const auto& in) {
-      const auto centred = in - mean<-1>(in, keepdims);
-      const auto variance = mean<-1>(square(centred), keepdims);
-      return scaled_and_shifted(centred * rsqrt(variance + added), scale, bias);
+    return with_features<layer_norm>(x, [this](const auto& given) {
+      return in_float32(given, [this](const auto& in) {
+        const auto centred = in - mean<-1>(in, keepdims);
+        const auto variance = mean<-1>(square(centred), keepdims);
+        return scaled_and_shifted(centred * rsqrt(variance + added), scale, bias);
+      });
     });
   }
 };
@@ -84,8 +102,10 @@ struct rms_norm {
   TESSERA_MODULE(rms_norm, scale)
 
   constexpr auto operator()(const ArrayLike auto& x) const {
-    return with_features<rms_norm>(x, [this](const auto& in) {
-      return scaled_and_shifted(in * rsqrt(mean<-1>(square(in), keepdims) + added), scale, absent{});
+    return with_features<rms_norm>(x, [this](const auto& given) {
+      return in_float32(given, [this](const auto& in) {
+        return scaled_and_shifted(in * rsqrt(mean<-1>(square(in), keepdims) + added), scale, absent{});
+      });
     });
   }
 };
