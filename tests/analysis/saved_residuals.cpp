@@ -8,8 +8,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace ts = tessera;
 using ts::none, ts::P;
@@ -42,7 +44,7 @@ inline constexpr auto checkpointed = [](auto weights, auto x) {
 using weight_pair = std::tuple<array<8, 64>, array<64, 8>>;
 
 TEST_CASE("What is elementwise in kept products is not kept, and what nobody reads is not there") {
-  CHECK(ts::saved_residuals_text<plain, weight_pair, array<4, 8>>() ==
+  CHECK(ts::saved_residuals_text<plain, weight_pair, array<4, 8>>(false) ==
         "f32[64,8] from the argument x1\n"
         "f32[4,8] from the argument x2\n"
         "f32[4,64] output of dot named 'wide'\n"
@@ -57,12 +59,12 @@ TEST_CASE("What is elementwise in kept products is not kept, and what nobody rea
 }
 
 TEST_CASE("A checkpoint keeps what its policy lets be kept, and the arguments of the region") {
-  CHECK(ts::saved_residuals_text<checkpointed<ts::nothing_saveable>, weight_pair, array<4, 8>>() ==
+  CHECK(ts::saved_residuals_text<checkpointed<ts::nothing_saveable>, weight_pair, array<4, 8>>(false) ==
         "f32[8,64] from the argument x0\n"
         "f32[64,8] from the argument x1\n"
         "f32[4,8] from the argument x2\n"
         "f32[4,8] output of dot\n");
-  CHECK(ts::saved_residuals_text<checkpointed<ts::save_only_these_names<"wide">>, weight_pair, array<4, 8>>() ==
+  CHECK(ts::saved_residuals_text<checkpointed<ts::save_only_these_names<"wide">>, weight_pair, array<4, 8>>(false) ==
         "f32[64,8] from the argument x1\n"
         "f32[4,8] from the argument x2\n"
         "f32[4,8] output of dot\n"
@@ -75,7 +77,7 @@ inline constexpr auto offloading_step = [](auto w1, auto w2, auto x) {
 };
 
 TEST_CASE("What waits in host memory says so, and its bytes are known") {
-  CHECK(ts::saved_residuals_text<checkpointed<offloading>, weight_pair, array<4, 8>>() ==
+  CHECK(ts::saved_residuals_text<checkpointed<offloading>, weight_pair, array<4, 8>>(false) ==
         "f32[64,8] from the argument x1\n"
         "f32[4,8] from the argument x2\n"
         "f32[4,8] output of dot\n"
@@ -96,7 +98,7 @@ TEST_CASE("A value that is kept anyway is no residual twice, and a constant is n
     auto y = ts::matmul(x, w);
     return ts::sum(y * y * 3.0 + ts::exp(y));
   };
-  CHECK(ts::saved_residuals_text<loss, array<8, 8>, array<4, 8>>() ==
+  CHECK(ts::saved_residuals_text<loss, array<8, 8>, array<4, 8>>(false) ==
         "f32[4,8] from the argument x1\n"
         "f32[4,8] output of dot\n");
 }
@@ -120,12 +122,12 @@ inline constexpr auto stack_loss = [](auto& layers, auto x) { return mean_square
 using stack = ts::nn::bound<ts::nn::stack<5, layer<8>>, ts::mesh<>>;
 
 TEST_CASE("What a scan keeps of its trips is one residual each, known by what the body makes") {
-  CHECK(ts::saved_residuals_text<stack_loss<call>, stack, array<4, 8>>() ==
+  CHECK(ts::saved_residuals_text<stack_loss<call>, stack, array<4, 8>>(false) ==
         "f32[5,8,8] from the argument kernel\n"
         "f32[4,8] output of scan: tanh\n"
         "f32[5,4,8] output of scan: carry\n"
         "f32[5,4,8] output of scan: dot named 'pre'\n");
-  CHECK(ts::saved_residuals_text<stack_loss<call_checkpointed>, stack, array<4, 8>>() ==
+  CHECK(ts::saved_residuals_text<stack_loss<call_checkpointed>, stack, array<4, 8>>(false) ==
         "f32[5,8,8] from the argument kernel\n"
         "f32[4,8] output of scan: tanh\n"
         "f32[5,4,8] output of scan: carry\n");
@@ -147,7 +149,7 @@ using model = ts::nn::bound<network, cluster>;
 using batch = ts::tensor<ts::f32, ts::shape<16, 8>, P<"data">, cluster>;
 
 TEST_CASE("Variables go by their path, types show how they are cut, bytes are those of a device") {
-  const std::string text = ts::saved_residuals_text<network_loss, model, batch, batch>();
+  const std::string text = ts::saved_residuals_text<network_loss, model, batch, batch>(false);
   CHECK(text.find("f32[64@model,8] from the argument down.kernel\n") != text.npos);
   CHECK(text.find("f32[16@data,8] from the argument x1\n") != text.npos);
   CHECK(text.find("f32[16@data,64@model] output of dot\n") != text.npos);
@@ -161,9 +163,40 @@ TEST_CASE("Of a second module paths come with its place, and arrays of many kind
     return ts::sum(ts::where(x > 0.0, frozen(x), ts::square(frozen(x))));
   };
   using pair = ts::tensor<ts::f32, ts::shape<16, 8>, P<"data">, cluster>;
-  const std::string text = ts::saved_residuals_text<loss, pair, const model>();
+  const std::string text = ts::saved_residuals_text<loss, pair, const model>(false);
   CHECK(text.find("from the argument x1.up.kernel\n") != text.npos);
   CHECK(ts::analysis::short_type(ts::scalar_aval(ts::bf16), {}) == "bf16[]");
   CHECK(ts::analysis::short_type(ts::scalar_aval(ts::bool_), {}) == "bool[]");
   CHECK(ts::analysis::short_type(ts::scalar_aval(ts::i32), {}) == "i32[]");
+}
+
+inline constexpr int first_line = __LINE__;
+inline constexpr auto of_many_kinds = [](auto w, auto x) {
+  auto h = ts::matmul(x, w);
+  auto largest = ts::max<1>(h);
+  auto p = ts::softmax(ts::checkpoint_name<"hidden">(h * h));
+  return ts::sum(ts::matmul(p, w)) * ts::sum(ts::exp(largest));
+};
+
+TEST_CASE("A residual knows the line it is made in, or the nearest one that is known") {
+  constexpr auto& list = ts::saved_residuals<of_many_kinds, array<8, 8>, array<4, 8>>();
+  const auto line_of = [&](ts::graph::op code) {
+    for (const ts::saved_residual& r : list)
+      if (r.made_by == code && !r.is_argument()) return std::pair(r.where, r.line - first_line);
+    return std::pair(ts::line_relation::unknown, 0);
+  };
+  CHECK(line_of(ts::graph::op::dot) == std::pair(ts::line_relation::at, 2));
+  CHECK(line_of(ts::graph::op::reduce_max) == std::pair(ts::line_relation::before, 4));
+  CHECK(line_of(ts::graph::op::reduce_sum) == std::pair(ts::line_relation::after, 5));
+  const std::string text = ts::saved_residuals_text<of_many_kinds, array<8, 8>, array<4, 8>>();
+  CHECK(text.find("f32[4,8] output of dot at saved_residuals.cpp:" + std::to_string(first_line + 2) + "\n") !=
+        text.npos);
+  CHECK(text.find("f32[4] output of reduce_max before saved_residuals.cpp:" + std::to_string(first_line + 4) + "\n") !=
+        text.npos);
+
+  constexpr auto& layers = ts::saved_residuals<stack_loss<call>, stack, array<4, 8>>();
+  STATIC_REQUIRE(layers[3].where == ts::line_relation::at);       // in the body of a scan
+  STATIC_REQUIRE(layers[2].where == ts::line_relation::unknown);  // what it carries
+  constexpr auto& dense = ts::saved_residuals<network_loss, model, batch, batch>();
+  STATIC_REQUIRE(std::string_view(dense.back().file).ends_with("saved_residuals.cpp"));  // where the layer is called
 }

@@ -24,6 +24,10 @@ namespace tessera {
 
 namespace analysis {
 
+/// What a line of source says of a value: it is made in it or, by an operation that cannot tell its line, somewhere before
+/// the line of an operation that can or, failing that, behind one.
+enum class line_relation : std::uint8_t { unknown, at, before, after };
+
 /// A value that the backward part reads and does not compute.
 struct saved_residual {
   aval type{};
@@ -34,6 +38,9 @@ struct saved_residual {
   graph::control_kind body = graph::control_kind::call;  ///< in whose body it is made; call: in none
   std::int64_t trips = 0;                                ///< of a scan that keeps one of each trip: how many
   bool offloaded = false;                                ///< whether it waits in host memory
+  line_relation where = line_relation::unknown;          ///< how the next line has to do with it
+  int line = 0;
+  const char* file = nullptr;
 
   constexpr bool in_body() const { return body != graph::control_kind::call; }
   constexpr bool is_argument() const { return argument >= 0; }
@@ -78,6 +85,18 @@ constexpr graph::list<char> read_for(const graph::graph& g, const graph::list<in
   return seen;
 }
 
+/// Finds the line of node `id` in graph or body `g`: its own, or that of the nearest node that has one, later ones first.
+constexpr void find_line(saved_residual& r, const graph::graph& g, int id, const graph::list<const char*>& files) {
+  int found = id;
+  while (found < g.size() && g.at(found).written.line() == 0) ++found;
+  if (found == g.size())
+    for (found = id; found >= 0 && g.at(found).written.line() == 0;) --found;
+  if (found < 0) return;
+  r.where = found == id ? line_relation::at : found > id ? line_relation::before : line_relation::after;
+  r.line = g.at(found).written.line();
+  r.file = files[g.at(found).written.file()];
+}
+
 /// What there is to say of node `id`, which is kept.
 constexpr saved_residual residual_at(const graph::graph& g, int id) {
   saved_residual r{.type = g.type(id), .bytes = local_block(g.type(id), g.mesh).bytes()};
@@ -85,6 +104,7 @@ constexpr saved_residual residual_at(const graph::graph& g, int id) {
   about_it.look_at(g, id);
   r.made_by = about_it.value.code;
   r.name = about_it.name;
+  if (r.made_by != graph::op::parameter) find_line(r, *about_it.maker, about_it.node, g.files);
   r.offloaded = transform::lies_on_host(g, id);
   while (g.at(id).code == graph::op::name) id = g.at(id).operands[0];
   if (g.at(id).code == graph::op::result) {
@@ -306,8 +326,18 @@ inline std::string origin_text(const saved_residual& r) {
   return text;
 }
 
+/// ` at model.hpp:42`, ` before model.hpp:42`, or nothing.
+inline std::string line_text(const saved_residual& r) {
+  if (r.where == line_relation::unknown) return {};
+  constexpr std::string_view relations[] = {"", " at ", " before ", " after "};
+  const std::string_view path = r.file;
+  std::string text(relations[static_cast<int>(r.where)]);
+  return text.append(path.substr(path.find_last_of('/') + 1)).append(":").append(std::to_string(r.line));
+}
+
 }  // namespace analysis
 
+using analysis::line_relation;
 using analysis::saved_residual;
 
 /// `saved_residuals<loss, decltype(model), decltype(x)>()`: what the gradient of loss(model, x) with respect to its first
@@ -323,10 +353,11 @@ constexpr const auto& saved_residuals() {
 }
 
 /// One line a residual: its type, and `from the argument w1`, `output of dot`, `output of dot named 'pre_act'`, or of
-/// what a loop keeps `output of scan: tanh`, `output of scan: carry`. Arrays are called x0, x1, ... by their place among
-/// the arguments (a tuple counts as its parts), variables by their path in the module.
+/// what a loop keeps `output of scan: tanh`, `output of scan: carry`; then, if `lines`, where it is made: ` at model.hpp:42`,
+/// or ` before` or ` after` the nearest line that is known. Arrays are called x0, x1, ... by their place among the arguments
+/// (a tuple counts as its parts), variables by their path in the module.
 template <const auto& Loss, class... Args>
-std::string saved_residuals_text() {
+std::string saved_residuals_text(bool lines = true) {
   using found = analysis::residuals<Loss, Args...>;
   std::vector<std::string> names;
   found::for_each_array([&](std::size_t argument, bool, std::string_view path) {
@@ -334,11 +365,12 @@ std::string saved_residuals_text() {
     names.push_back(path.empty() ? number : argument == 0 ? std::string(path) : number + "." + std::string(path));
   });
   std::string text;
-  for (const saved_residual& r : found::kept)
-    text += analysis::short_type(r.type, found::mesh_type::value) + " " +
-            (r.is_argument() ? "from the argument " + names[static_cast<std::size_t>(r.argument)]
-                             : analysis::origin_text(r)) +
-            "\n";
+  for (const saved_residual& r : found::kept) {
+    text.append(analysis::short_type(r.type, found::mesh_type::value)).append(" ");
+    if (r.is_argument()) text.append("from the argument ").append(names[static_cast<std::size_t>(r.argument)]);
+    else text.append(analysis::origin_text(r)).append(lines ? analysis::line_text(r) : std::string());
+    text.append("\n");
+  }
   return text;
 }
 

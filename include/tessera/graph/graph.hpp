@@ -33,6 +33,19 @@ enum class keep : std::uint8_t { recompute, save, offload };
 
 using policy_function = keep (*)(const residual&);
 
+/// Where an operation was called: a line, and a file by its number in the outermost graph; line 0 of an unknown place. It is
+/// one word, as nodes are copied often, and nodes are equal wherever they were written.
+struct source_line {
+  std::uint32_t bits = 0;
+
+  constexpr source_line() = default;
+  constexpr source_line(std::uint32_t line, std::size_t file)
+      : bits((line & 0x3fffffU) << 10 | (static_cast<std::uint32_t>(file) & 0x3ffU)) {}
+  constexpr int line() const { return static_cast<int>(bits >> 10); }
+  constexpr std::size_t file() const { return bits & 0x3ffU; }
+  friend constexpr bool operator==(const source_line&, const source_line&) { return true; }
+};
+
 /// Characters a name may have at most.
 inline constexpr std::size_t max_value_name = 31;
 
@@ -56,6 +69,7 @@ struct node {
   int operands[3] = {-1, -1, -1};
   std::uint64_t attribute[4] = {0, 0, 0, 0};
   double value = 0;
+  source_line written{};
   policy_function policy = nullptr;  ///< of a call, while it is traced; null: whatever the gradient finds best
 
   constexpr int operand_count() const { return op_table[static_cast<int>(code)].operands; }
@@ -106,6 +120,7 @@ struct graph {
   trace_fault fault{};  ///< the first one
   std::uint64_t missing_name[4] = {
       0, 0, 0, 0};                     ///< of the outermost graph: what a policy lists and no value carries, or nothing
+  list<const char*> files{};           ///< of the outermost graph: those that nodes were written in
   const void* changed_copy = nullptr;  ///< of the outermost graph: the argument's variable whose copy was changed first
 
   // Of a body that is being traced, and of the graph around all bodies.

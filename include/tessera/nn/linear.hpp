@@ -68,10 +68,14 @@ struct linear {
   using result_type = typename decltype(deduce<X, OutSpec>())::type;
 
   template <Expr X>
-  requires(!Poison<result_type<X>>) constexpr auto operator()(const X& x) const { return plus_bias(matmul(x, kernel)); }
+  requires(!Poison<result_type<X>>) constexpr auto operator()(const X& x,
+                                                              call_site where = call_site::current()) const {
+    return plus_bias(matmul(x, kernel, where));
+  }
   template <Expr X, class Spec>
-  requires(!Poison<result_type<X, Spec>>) constexpr auto operator()(const X& x, out_sharding_t<Spec> out) const {
-    return plus_bias(matmul(x, kernel, out));
+  requires(!Poison<result_type<X, Spec>>) constexpr auto operator()(const X& x, out_sharding_t<Spec> out,
+                                                                    call_site where = call_site::current()) const {
+    return plus_bias(matmul(x, kernel, out, where));
   }
   template <Variable X>
   constexpr auto operator()(const X& x, auto... out) const {

@@ -8,10 +8,20 @@
 #include <tessera/sharding/manual.hpp>
 
 #include <array>
+#include <cstdint>
+#include <source_location>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+namespace tessera {
+
+/// Where an operation is called: what those take as their last argument whose results are worth finding again.
+using call_site = std::source_location;
+
+}  // namespace tessera
 
 namespace tessera::ops {
 
@@ -327,6 +337,32 @@ requires(!(Poison<Xs> || ...) &&
          Poison<result_of<Name, Rule, Xs...>>) result_of<Name, Rule, Xs...> apply(Write, const Xs&...) {
   return {};
 }
+
+/// Notes in the nodes from number `first` on where the operation was called that they belong to.
+constexpr void note_line(graph::graph& g, int first, const call_site& where) {
+  graph::list<const char*>& files = g.outermost().files;
+  std::size_t file = 0;
+  while (file < files.size() && std::string_view(files[file]) != where.file_name()) ++file;
+  if (file == files.size()) files.push_back(where.file_name());
+  for (int i = first; i < g.size(); ++i) g.at(i).written = {where.line(), file};
+}
+
+/// The write step of an operation that knows where it was called.
+template <class Write>
+struct written_at {
+  call_site where;
+  Write write;
+
+  template <std::size_t N>
+  constexpr graph::value operator()(const std::array<graph::value, N>& x, const aval& type) const {
+    const int first = x[0].owner->size();
+    const graph::value made = write(x, type);
+    note_line(*x[0].owner, first, where);
+    return made;
+  }
+};
+template <class Write>
+written_at(call_site, Write) -> written_at<Write>;
 
 /// The write step of an operation whose node needs nothing but its operands, padded to the rank of the result.
 template <op Code>

@@ -81,8 +81,8 @@ inline constexpr auto write_contraction = [](const std::array<graph::value, 2>& 
 };
 
 template <text Name, class Contraction, class OutSpec, class A, class B>
-constexpr auto contract(const A& a, const B& b) {
-  return apply<Name, contraction_rule<Contraction, OutSpec>>(write_contraction<Contraction>, a, b);
+constexpr auto contract(const A& a, const B& b, const call_site& where) {
+  return apply<Name, contraction_rule<Contraction, OutSpec>>(written_at{where, write_contraction<Contraction>}, a, b);
 }
 
 }  // namespace ops
@@ -92,12 +92,15 @@ constexpr auto contract(const A& a, const B& b) {
 /// as it was cut. Rules, gradient and collectives as for matmul; `out_sharding<P<...>>` chooses the cut of the result.
 /// Source: jax.lax.dot_general.
 template <class AContracting, class BContracting, class ABatch = dims<>, class BBatch = dims<>>
-constexpr auto dot_general(const ArrayLike auto& a, const ArrayLike auto& b) {
-  return ops::contract<"dot_general", ops::listed_contraction<AContracting, BContracting, ABatch, BBatch>, void>(a, b);
+constexpr auto dot_general(const ArrayLike auto& a, const ArrayLike auto& b, call_site where = call_site::current()) {
+  return ops::contract<"dot_general", ops::listed_contraction<AContracting, BContracting, ABatch, BBatch>, void>(a, b,
+                                                                                                                 where);
 }
 template <class AContracting, class BContracting, class ABatch = dims<>, class BBatch = dims<>, class Spec>
-constexpr auto dot_general(const ArrayLike auto& a, const ArrayLike auto& b, out_sharding_t<Spec>) {
-  return ops::contract<"dot_general", ops::listed_contraction<AContracting, BContracting, ABatch, BBatch>, Spec>(a, b);
+constexpr auto dot_general(const ArrayLike auto& a, const ArrayLike auto& b, out_sharding_t<Spec>,
+                           call_site where = call_site::current()) {
+  return ops::contract<"dot_general", ops::listed_contraction<AContracting, BContracting, ABatch, BBatch>, Spec>(a, b,
+                                                                                                                 where);
 }
 template <class AContracting, class BContracting, class ABatch = dims<>, class BBatch = dims<>, dtype D,
           OutSharding... Options>
@@ -111,12 +114,13 @@ constexpr auto dot_general(const ArrayLike auto& a, const ArrayLike auto& b, pre
 
 /// Vectors and matrices as `matmul`; of more dimensions, which are not batched: the sum over the last one of a and the
 /// last but one of b. Otherwise as dot_general. Source: jax.numpy.dot.
-constexpr auto dot(const ArrayLike auto& a, const ArrayLike auto& b) {
-  return ops::contract<"dot", ops::product_contraction, void>(a, b);
+constexpr auto dot(const ArrayLike auto& a, const ArrayLike auto& b, call_site where = call_site::current()) {
+  return ops::contract<"dot", ops::product_contraction, void>(a, b, where);
 }
 template <class Spec>
-constexpr auto dot(const ArrayLike auto& a, const ArrayLike auto& b, out_sharding_t<Spec>) {
-  return ops::contract<"dot", ops::product_contraction, Spec>(a, b);
+constexpr auto dot(const ArrayLike auto& a, const ArrayLike auto& b, out_sharding_t<Spec>,
+                   call_site where = call_site::current()) {
+  return ops::contract<"dot", ops::product_contraction, Spec>(a, b, where);
 }
 template <dtype D, OutSharding... Options>
 constexpr auto dot(const ArrayLike auto& a, const ArrayLike auto& b, preferred_element_type_t<D>, Options... options) {
@@ -126,31 +130,34 @@ constexpr auto dot(const ArrayLike auto& a, const ArrayLike auto& b, preferred_e
 /// `tensordot<N>(a, b)` sums over the last N dimensions of a with the first N of b; N = 0 is the product of each element
 /// with each. Otherwise as dot_general. Source: jax.numpy.tensordot.
 template <int N = 2>
-constexpr auto tensordot(const ArrayLike auto& a, const ArrayLike auto& b) {
-  return ops::contract<"tensordot", ops::neighbours_contraction<N>, void>(a, b);
+constexpr auto tensordot(const ArrayLike auto& a, const ArrayLike auto& b, call_site where = call_site::current()) {
+  return ops::contract<"tensordot", ops::neighbours_contraction<N>, void>(a, b, where);
 }
 template <int N = 2, class Spec>
-constexpr auto tensordot(const ArrayLike auto& a, const ArrayLike auto& b, out_sharding_t<Spec>) {
-  return ops::contract<"tensordot", ops::neighbours_contraction<N>, Spec>(a, b);
+constexpr auto tensordot(const ArrayLike auto& a, const ArrayLike auto& b, out_sharding_t<Spec>,
+                         call_site where = call_site::current()) {
+  return ops::contract<"tensordot", ops::neighbours_contraction<N>, Spec>(a, b, where);
 }
 
 /// `outer(a, b)[..., ...] = a[...] b[...]`: every element of a with every one of b; cut as both are, or as
 /// `out_sharding<P<...>>` says. Source: jax.numpy.outer, but for arrays of higher rank, which keep their dimensions.
-constexpr auto outer(const ArrayLike auto& a, const ArrayLike auto& b) {
-  return ops::contract<"outer", ops::neighbours_contraction<0>, void>(a, b);
+constexpr auto outer(const ArrayLike auto& a, const ArrayLike auto& b, call_site where = call_site::current()) {
+  return ops::contract<"outer", ops::neighbours_contraction<0>, void>(a, b, where);
 }
 template <class Spec>
-constexpr auto outer(const ArrayLike auto& a, const ArrayLike auto& b, out_sharding_t<Spec>) {
-  return ops::contract<"outer", ops::neighbours_contraction<0>, Spec>(a, b);
+constexpr auto outer(const ArrayLike auto& a, const ArrayLike auto& b, out_sharding_t<Spec>,
+                     call_site where = call_site::current()) {
+  return ops::contract<"outer", ops::neighbours_contraction<0>, Spec>(a, b, where);
 }
 
 /// Sums over the last dimension of both: `inner(a, b)[i, j] = sum over k of a[i, k] b[j, k]`. Source: jax.numpy.inner.
-constexpr auto inner(const ArrayLike auto& a, const ArrayLike auto& b) {
-  return ops::contract<"inner", ops::listed_contraction<dims<-1>, dims<-1>, dims<>, dims<>>, void>(a, b);
+constexpr auto inner(const ArrayLike auto& a, const ArrayLike auto& b, call_site where = call_site::current()) {
+  return ops::contract<"inner", ops::listed_contraction<dims<-1>, dims<-1>, dims<>, dims<>>, void>(a, b, where);
 }
 template <class Spec>
-constexpr auto inner(const ArrayLike auto& a, const ArrayLike auto& b, out_sharding_t<Spec>) {
-  return ops::contract<"inner", ops::listed_contraction<dims<-1>, dims<-1>, dims<>, dims<>>, Spec>(a, b);
+constexpr auto inner(const ArrayLike auto& a, const ArrayLike auto& b, out_sharding_t<Spec>,
+                     call_site where = call_site::current()) {
+  return ops::contract<"inner", ops::listed_contraction<dims<-1>, dims<-1>, dims<>, dims<>>, Spec>(a, b, where);
 }
 
 }  // namespace tessera

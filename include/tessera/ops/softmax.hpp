@@ -47,15 +47,17 @@ inline constexpr auto write_softmax = [](const std::array<graph::value, 1>& x, c
 /// gives zeros. Gradient y (u - sum(u y)); saved for it: the result. Collectives: none, or two all-reduces (maximum,
 /// sum) when the dimension is cut. Source: jax.nn.softmax.
 template <int Axis = -1>
-constexpr auto softmax(const ArrayLike auto& x) {
-  return ops::apply<"softmax", ops::softmax_rule<Axis>>(ops::write_softmax<graph::op::softmax, Axis>, x);
+constexpr auto softmax(const ArrayLike auto& x, call_site where = call_site::current()) {
+  return ops::apply<"softmax", ops::softmax_rule<Axis>>(
+      ops::written_at{where, ops::write_softmax<graph::op::softmax, Axis>}, x);
 }
 
 /// x - log(sum(exp(x))) along a dimension; a row of -inf gives -inf and no gradient. As softmax otherwise. Source:
 /// jax.nn.log_softmax.
 template <int Axis = -1>
-constexpr auto log_softmax(const ArrayLike auto& x) {
-  return ops::apply<"log_softmax", ops::softmax_rule<Axis>>(ops::write_softmax<graph::op::log_softmax, Axis>, x);
+constexpr auto log_softmax(const ArrayLike auto& x, call_site where = call_site::current()) {
+  return ops::apply<"log_softmax", ops::softmax_rule<Axis>>(
+      ops::written_at{where, ops::write_softmax<graph::op::log_softmax, Axis>}, x);
 }
 
 }  // namespace tessera

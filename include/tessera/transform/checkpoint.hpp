@@ -101,14 +101,13 @@ struct checkpointed {
 /// `checkpoint_name(x, ...)` as `checkpoint_name<"mlp_hidden">(x)`: x itself, under a name that policies see. Only what
 /// uses the returned value depends on the name. Source: jax.ad_checkpoint.checkpoint_name.
 template <text Name>
-constexpr auto checkpoint_name(const ArrayLike auto& x) {
-  return ops::apply<"checkpoint_name", ops::name_rule<Name>>(
-      [](const std::array<graph::value, 1>& v, const aval& type) {
-        const graph::value named = graph::write(v[0].owner, graph::op::name, type, {v[0].id});
-        graph::set_name(named.owner->at(named.id).attribute, Name.view());
-        return named;
-      },
-      x);
+constexpr auto checkpoint_name(const ArrayLike auto& x, call_site where = call_site::current()) {
+  constexpr auto write = [](const std::array<graph::value, 1>& v, const aval& type) {
+    const graph::value named = graph::write(v[0].owner, graph::op::name, type, {v[0].id});
+    graph::set_name(named.owner->at(named.id).attribute, Name.view());
+    return named;
+  };
+  return ops::apply<"checkpoint_name", ops::name_rule<Name>>(ops::written_at{where, write}, x);
 }
 
 /// `checkpoint<dots_saveable>(f)`: a function that computes what f computes; for its gradient f is run again, but for the

@@ -21,6 +21,8 @@ constexpr void pass_fault_on(const graph::graph& joint, graph::graph& g) { g.out
 struct described {
   graph::residual value{};
   graph::value_name name{};
+  const graph::graph* maker = nullptr;  ///< the graph or body whose node makes it,
+  int node = -1;                        ///< and that node
 
   /// A value has the name that checkpoint_name gives it, whichever of the two the gradient uses; the result of a control
   /// node is what its body made.
@@ -36,6 +38,8 @@ struct described {
       return look_at(body, body.outputs[static_cast<std::size_t>(n.attribute[0])].node);
     }
     value = {n.code, n.type, n.code == op::dot && n.attribute[2] != 0};
+    maker = &g;
+    node = id;
   }
 };
 
