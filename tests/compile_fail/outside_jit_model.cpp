@@ -5,6 +5,6 @@
 #include "trained.hpp"
 
 inline constexpr auto forward = [](auto& model, auto x) { return model(x); };
-void run(model_type& model, const batch& x) {
+void run(layer& model, const batch& x) {
   CURE((forward(model, x)), (static_cast<void>(lowers<forward, model_type, batch>())));
 }

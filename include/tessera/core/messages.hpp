@@ -322,6 +322,9 @@
     "std::tuple")                                                                                                        \
   X(module_unnamed, "tessera: module: a variable is not among the members that TESSERA_MODULE names; name it there")     \
   X(scan_escape, "tessera: scan: a value of the body is used outside of it; return it as carry or as output")            \
+  X(state_split, "tessera: split: no filter takes one of the variables; add everything_else")                            \
+  X(state_merge, "tessera: merge: none of the states has one of the variables; pass all that split gave")                \
+  X(logical_axis, "tessera: rules: no rule names a logical axis; add rule<name, axis> or rule<name, none>")              \
   X(while_state, "tessera: while_loop: the condition changes a variable; change it in the body")                         \
   X(vmap_state,                                                                                                          \
     "tessera: vmap: the function changes a variable of a module, of which there is one for all examples; return the "    \

@@ -171,10 +171,17 @@ constexpr bool is_whole_number(graph::op code, dtype d) {
          code == op::shift_right || ((code == op::mod || code == op::floor_div) && !is_floating(d));
 }
 
+/// Functions as the C library has them, in float64.
+struct library_functions {
+  static double unary(graph::op code, double x, dtype) { return naive::unary(code, x); }
+  static double binary(graph::op code, double a, double b, dtype) { return naive::binary(code, a, b); }
+};
+
 /// Runs an instruction list (see `transform::lowering::fused_step`) over all elements of a call. Each instruction is
 /// computed in float64 and rounded to its type, which for + - * / and sqrt is the same as computing in the type;
 /// transcendental functions of float32 are rounded twice.
-inline void fused(std::span<const graph::word> words, const fused_call& call) {
+template <class Functions = library_functions>
+void fused(std::span<const graph::word> words, const fused_call& call) {
   const auto word = [&](int i) { return words[static_cast<std::size_t>(i)].value; };
   const int sources = word(1);
   const int instructions = word(2);
@@ -213,8 +220,8 @@ inline void fused(std::span<const graph::word> words, const fused_call& call) {
       else if (about(code).operands == 3) to = threefry(code, reg(word(at + 3)), reg(word(at + 4)), reg(word(at + 5)));
       else if (code == graph::op::erf_inv) to = inverse_error_function(reg(word(at + 3)), type);
       else if (is_whole_number(code, type)) to = whole_number(code, reg(word(at + 3)), reg(word(at + 4)), type);
-      else if (about(code).operands == 1) to = as_element(unary(code, reg(word(at + 3))), type);
-      else to = as_element(binary(code, reg(word(at + 3)), reg(word(at + 4))), type);
+      else if (about(code).operands == 1) to = as_element(Functions::unary(code, reg(word(at + 3)), type), type);
+      else to = as_element(Functions::binary(code, reg(word(at + 3)), reg(word(at + 4)), type), type);
     }
     for (int i = 0; i < results; ++i) {
       const int at = first_result + 2 * i;

@@ -6,6 +6,13 @@
 
 #include <type_traits>
 
+namespace tessera::runtime {
+
+template <class Bound, class... Args>
+auto call_module(Bound& model, Args&... args);
+
+}  // namespace tessera::runtime
+
 namespace tessera::nn {
 
 /// From now on the layers of a module, or of a part of one, train or evaluate: dropout drops or passes on, batch_norm
@@ -44,6 +51,14 @@ class mode_view {
   constexpr explicit mode_view(Bound& model) : model_(model) {}
 
   constexpr Bound& model() const { return model_; }
+
+  /// `nn::eval_mode(model)(x)` on tensors.
+  template <class... Args>
+  auto operator()(Args&&... args) const {
+    using view = std::conditional_t<std::is_const_v<Bound>, const mode_view, mode_view>;
+    view passed = *this;
+    return runtime::call_module(passed, args...);
+  }
 
  private:
   Bound& model_;

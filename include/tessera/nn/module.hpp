@@ -20,13 +20,38 @@
 #include <algorithm>
 #endif
 
+namespace tessera::runtime {
+
+template <class Bound, class... Args>
+auto call_module(Bound& model, Args&... args);
+
+}  // namespace tessera::runtime
+
 namespace tessera::nn {
 
-/// A module whose variables are cut over a mesh; otherwise the module itself.
+/// A module whose variables are cut over a mesh; otherwise the module itself. Called with tensors, outside a step, it runs
+/// at once and gives tensors, with the bits of a step; runtime/call.hpp has that.
 template <class Model, class Mesh>
 struct bound : Model {
   using model_type = Model;
   using mesh_type = Mesh;
+
+  template <class... Args>
+  requires(!(RuntimeArray<Args> || ...)) constexpr auto operator()(Args&&... args)
+      -> decltype(std::declval<Model&>()(std::forward<Args>(args)...)) {
+    return static_cast<Model&>(*this)(std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  requires(!(RuntimeArray<Args> || ...)) constexpr auto operator()(Args&&... args) const
+      -> decltype(std::declval<const Model&>()(std::forward<Args>(args)...)) {
+    return static_cast<const Model&>(*this)(std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  requires(RuntimeArray<Args> || ...) auto operator()(Args&&... args) { return runtime::call_module(*this, args...); }
+  template <class... Args>
+  requires(RuntimeArray<Args> || ...) auto operator()(Args&&... args) const {
+    return runtime::call_module(*this, args...);
+  }
 };
 
 template <class T>

@@ -30,11 +30,32 @@ struct hyperparameter {
   static constexpr std::string_view name = "hyperparameter";
 };
 
-/// An array of a module. Its mesh is that of the module it is initialised in, or of the arrays it meets. Within a traced
+/// What a variable is for, as part of its type: masks and filters choose by it.
+namespace role {
+struct weight {
+  static constexpr std::string_view name = "weight";
+};
+struct bias {
+  static constexpr std::string_view name = "bias";
+};
+struct scale {
+  static constexpr std::string_view name = "scale";
+};
+struct embedding {
+  static constexpr std::string_view name = "embedding";
+};
+/// Of variables of which nothing is said.
+struct other {};
+}  // namespace role
+
+/// An array of a module. A kind of one's own is a type, `struct step_counter {};`, or a variable that is its own kind:
+/// `struct step_counter : variable<step_counter, i32, shape<>> { using variable::operator=; };`. Its mesh is that of the module it is initialised in, or of the arrays it meets. Within a traced
 /// step it stands for a node and may be assigned an array of exactly its type; at run time it holds memory.
-template <class Kind, dtype D, class Shape, class Spec = P<>, initializer Init = initializers::zeros()>
+template <class Kind, dtype D, class Shape, class Spec = P<>, initializer Init = initializers::zeros(),
+          class Role = tessera::nn::role::other>
 struct variable {
   using variable_kind = Kind;
+  using role = Role;
   using shape_type = Shape;
   using spec_type = Spec;
   static constexpr dtype element = D;

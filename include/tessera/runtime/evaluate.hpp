@@ -3,7 +3,6 @@
 // are interpreted. For tests and tools: a step function compiled by `jit` is the fast way.
 #pragma once
 
-#include <tessera/kernels/naive_fused.hpp>
 #include <tessera/runtime/executor.hpp>
 #include <tessera/runtime/step_functions.hpp>
 #include <tessera/transform/plan.hpp>

@@ -12,7 +12,7 @@
 #include <tessera/kernels/gemm.hpp>
 #include <tessera/kernels/instances.hpp>
 #include <tessera/kernels/naive.hpp>
-#include <tessera/kernels/naive_fused.hpp>
+#include <tessera/kernels/interpreted.hpp>
 #include <tessera/kernels/parallel.hpp>
 #include <tessera/kernels/reduce.hpp>
 #include <tessera/kernels/softmax.hpp>
@@ -311,7 +311,7 @@ class basic_executor {
   void interpret(const graph::step& s, std::int64_t shards) {
     const graph::code_span span = program_.codes[static_cast<std::size_t>(s.code)];
     const std::span<const graph::word> words(program_.words.data() + span.first, static_cast<std::size_t>(span.count));
-    for (std::int64_t i = 0; i < shards; ++i) kernels::naive::fused(words, calls_[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = 0; i < shards; ++i) kernels::naive::fused<kernels::interpreted_functions>(words, calls_[static_cast<std::size_t>(i)]);
   }
 
   template <class T>

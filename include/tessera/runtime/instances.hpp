@@ -3,7 +3,9 @@
 #pragma once
 
 #include <tessera/kernels/instances.hpp>
+#include <tessera/nn/pure_dict.hpp>
 #include <tessera/optim/transforms.hpp>
+#include <tessera/runtime/call.hpp>
 #include <tessera/runtime/executor.hpp>
 #include <tessera/runtime/step_functions.hpp>
 #include <tessera/runtime/tensor.hpp>

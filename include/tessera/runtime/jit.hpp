@@ -105,6 +105,7 @@ struct variable_paths {
 struct argument_list {
   argument* next;
   step_argument* object;
+  bool sees_modes = false;  ///< whether the function that is called is told what nn::eval said
 
   void variable(storage_ptr& data) { *next++ = {.data = &data, .own = &data}; }
   void variable(const storage_ptr& data) { *next++ = {.data = &data}; }
@@ -113,7 +114,10 @@ struct argument_list {
   void collect(Arg& arg) {
     const argument* first = next;
     if constexpr (transform::Viewed<Arg>) {
-      return collect(arg.model());
+      const bool seen = std::exchange(sees_modes, true);
+      collect(arg.model());
+      sees_modes = seen;
+      return;
     } else if constexpr (Tensor<Arg>) {
       *next++ = {.data = &arg.data()};
       *object = {.names = type_text<std::remove_const_t<Arg>>()};
@@ -121,7 +125,7 @@ struct argument_list {
       *next++ = {.number = &arg, .type = dtype_of<std::remove_const_t<Arg>>};
     } else {
       visit_variables(arg, [this](auto& v) {
-        if (v.handle.evaluates) report_evaluates();
+        if (v.handle.evaluates && !sees_modes) report_evaluates();
         variable(v.data);
       });
       constexpr auto& names = variable_paths<std::remove_const_t<Arg>>::chars;

@@ -100,7 +100,8 @@ struct program_slot {
   std::vector<storage_ptr> numbers{};            ///< memory for arguments that are plain numbers
   std::vector<std::vector<storage_ptr>> kept{};  ///< for each result, storages that were handed out
 
-  explicit program_slot(const compiled_program& c) : program(make(c)), written(written_arguments(program.program())) {
+  explicit program_slot(const compiled_program& c) : program_slot(make(c)) {}
+  explicit program_slot(executor of) : program(std::move(of)), written(written_arguments(program.program())) {
     arguments.resize(program.program().arguments.size());
     numbers.resize(arguments.size());
     results.resize(program.program().results.size());
@@ -176,6 +177,21 @@ struct program_slot {
     }
   }
 
+  void run(std::span<const argument> given, std::span<const step_argument> objects, std::span<storage_ptr> made,
+           const mesh_value& mesh) {
+    check_distinct(objects);
+    separate(given);
+    collect(given, objects);
+    const graph::program& p = program.program();
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < p.results.size(); ++i) {
+      if (p.results[i].alias >= 0) continue;
+      made[next] = result_storage(i, p.results[i].type, mesh);
+      results[i] = made[next++].get();
+    }
+    program.run(arguments, results);
+  }
+
   /// `jit: argument 1 of the step, layers[2].kernel, holds no array`.
   [[noreturn]] static void report_empty_argument(std::size_t i, std::span<const step_argument> objects) {
     std::size_t place = 0;
@@ -222,18 +238,7 @@ TESSERA_COMPILED program_runs::~program_runs() { delete pool_; }
 TESSERA_COMPILED void program_runs::run(std::span<const argument> arguments, std::span<const step_argument> objects,
                                         std::span<storage_ptr> results) {
   pool::borrowed borrowed{*pool_};
-  program_slot& slot = *borrowed.slot;
-  slot.check_distinct(objects);
-  slot.separate(arguments);
-  slot.collect(arguments, objects);
-  const graph::program& p = slot.program.program();
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < p.results.size(); ++i) {
-    if (p.results[i].alias >= 0) continue;
-    results[next] = slot.result_storage(i, p.results[i].type, pool_->program.mesh);
-    slot.results[i] = results[next++].get();
-  }
-  slot.program.run(slot.arguments, slot.results);
+  borrowed.slot->run(arguments, objects, results, pool_->program.mesh);
 }
 
 #endif

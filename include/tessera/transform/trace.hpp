@@ -145,21 +145,22 @@ constexpr bool result_refused() {
 template <class V, class Mesh>
 inline constexpr aval variable_type = resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result;
 
-/// Whether the layers of an argument evaluate.
-template <class Arg>
-constexpr bool evaluates_argument() {
-  if constexpr (Viewed<Arg>) return std::remove_cvref_t<Arg>::evaluates;
-  else return false;
+/// The layers of an argument evaluate if it is passed as one that does.
+template <class Arg, class Handle>
+constexpr void set_mode([[maybe_unused]] Handle& handle) {
+  if constexpr (Viewed<Arg>)
+    visit_variables(handle, [](auto& v) { v.handle.evaluates = std::remove_cvref_t<Arg>::evaluates; });
 }
 
+/// A new parameter for an array, or for each variable of a module.
 template <class Mesh, class Handle>
-constexpr void bind_argument(graph::graph& g, Handle& handle, bool evaluates) {
+constexpr void bind_argument(graph::graph& g, Handle& handle) {
   if constexpr (Expr<Handle>) {
     handle.handle = {&g, g.add_parameter(Handle::type)};
   } else {
     visit_variables(handle, [&](auto& v) {
       using V = std::remove_cvref_t<decltype(v)>;
-      v.handle = {&g, g.add_parameter(variable_type<V, Mesh>), &v.handle, false, evaluates};
+      v.handle = {&g, g.add_parameter(variable_type<V, Mesh>), &v.handle, false, v.handle.evaluates};
     });
   }
 }
@@ -203,6 +204,24 @@ constexpr graph::trace_fault first_fault(const graph::graph& g) {
   return found;
 }
 
+/// The arrays of a result are outputs.
+template <class Result>
+constexpr void put_results(graph::graph& g, const Result& result) {
+  for_each_result(result, [&](const auto& e) {
+    if (const message fault = fault_of(g, e.handle); fault != message::none) g.report({fault, -1, e.type});
+    else g.outputs.push_back({e.handle.id, -1});
+  });
+}
+
+/// The end of a trace: changed variables are outputs, the first fault of all is the trace's.
+template <class... Handles>
+constexpr void collect_all_changes(graph::graph& g, const std::tuple<Handles...>& handles) {
+  int next = 0, argument = 0;
+  std::apply([&](const auto&... each) { (collect_changes(g, each, argument++, next), ...); }, handles);
+  g.fault = first_fault(g);
+  g.changed_copy = nullptr;
+}
+
 /// Step function F applied to arguments of types Args (tensors, bound modules, optimizers, numbers; const ones are only
 /// read). It is refused if an error was reported on the way to its result; then it is not run. Who asks for the
 /// type of F's result before makes what a compiler says of an error in F shorter.
@@ -225,20 +244,13 @@ struct traced {
     graph::graph g;
     g.mesh = mesh_type::value;
     handles h{};
-    std::apply([&](auto&... each) { (bind_argument<mesh_type>(g, each, evaluates_argument<Args>()), ...); }, h);
+    std::apply([&](auto&... each) { (set_mode<Args>(each), ...), (bind_argument<mesh_type>(g, each), ...); }, h);
     if constexpr (std::is_void_v<result_type>) {
       call(h);
     } else {
-      const auto result = call(h);
-      for_each_result(result, [&](const auto& e) {
-        if (const message fault = fault_of(g, e.handle); fault != message::none) g.report({fault, -1, e.type});
-        else g.outputs.push_back({e.handle.id, -1});
-      });
+      put_results(g, call(h));
     }
-    int next = 0, argument = 0;
-    std::apply([&](const auto&... each) { (collect_changes(g, each, argument++, next), ...); }, h);
-    g.fault = first_fault(g);
-    g.changed_copy = nullptr;
+    collect_all_changes(g, h);
     return g;
   }
 
