@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: split: no filter takes one of the variables; add everything_else
 // note: mean
-#include <tessera/tessera.hpp>
+#include "trained.hpp"
 
-#include "arrays.hpp"
-#include "cure.hpp"
+#include <tessera/nn/state.hpp>
 
 struct model {
   ts::nn::variable<ts::nn::param, ts::f32, ts::shape<4>> scale;

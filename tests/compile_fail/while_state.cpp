@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: while_loop: the condition changes a variable; change it in the body
-#include <tessera/tessera.hpp>
+#include "trained.hpp"
 
-#include "arrays.hpp"
-#include "cure.hpp"
+#include <tessera/ops/control.hpp>
 
 struct counting {
   ts::nn::variable<ts::nn::batch_stat, ts::i32, ts::shape<>> calls;
   TESSERA_MODULE(counting, calls)
 };
-using batch = ts::tensor<ts::f32, ts::shape<8>, P<>, cluster>;
+using rows_type = ts::tensor<ts::f32, ts::shape<8>, P<>, cluster>;
 
 inline constexpr auto step = [](auto& model, auto x) {
   return ts::while_loop(
@@ -23,4 +22,4 @@ inline constexpr auto step = [](auto& model, auto x) {
       },
       x);
 };
-static_assert(ts::lowered<step, ts::nn::bound<counting, cluster>, batch>::collectives().all_gather == 0);
+static_assert(ts::lowered<step, ts::nn::bound<counting, cluster>, rows_type>::collectives().all_gather == 0);
