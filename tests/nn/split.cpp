@@ -221,6 +221,38 @@ TEST_CASE("Models start with the published values in the object style and in the
 
 namespace {
 
+struct normed {
+  nn::linear<128, 256> layer_1;
+  nn::layer_norm<256> norm;
+  TESSERA_MODULE(normed, layer_1, norm)
+};
+struct encoder_decoder {
+  normed encoder;
+  nn::linear<256, 10> decoder;
+  TESSERA_MODULE(encoder_decoder, encoder, decoder)
+};
+template <class Optimizer>
+struct training_state {
+  encoder_decoder params;
+  typename Optimizer::state_type opt_state;
+  nn::variable<nn::rng_state, ts::u32, ts::shape<2>> rng_key;
+  nn::variable<nn::optimizer_state, ts::i32, ts::shape<>> step;
+  TESSERA_MODULE(training_state, params, opt_state, rng_key, step)
+};
+
+}  // namespace
+
+TEST_CASE("A training state has the leaves of its parameters, of the optimiser, a key and a step") {
+  using model = nn::bound<encoder_decoder, ts::mesh<>>;
+  using optimizer = decltype(nn::optimizer<nn::param>(model{}, ts::optim::adam(1e-3)));
+  const std::vector<std::size_t> counts{nn::leaf_count<encoder_decoder>(),
+                                        nn::leaf_count<typename optimizer::state_type>(),
+                                        nn::leaf_count<training_state<optimizer>>()};
+  CHECK(reference::check("training_state_leaf_count", counts));
+}
+
+namespace {
+
 struct table {
   nn::variable<nn::param, ts::f32, ts::shape<3, 2>, P<>, nn::initializers::ones(), nn::role::embedding> rows;
   TESSERA_MODULE(table, rows)
