@@ -41,8 +41,9 @@ struct group_norm {
   TESSERA_MODULE(group_norm, scale, bias)
 
   constexpr auto operator()(const ArrayLike auto& x) const {
-    return with_features<group_norm>(
-        x, [this](const auto& given) { return in_float32(given, [this](const auto& in) { return by_group(in); }); });
+    return with_features<group_norm>(x, [this](const auto& given) {
+      return in_float32(given, [this](const auto& in) { return this->by_group(in); });
+    });
   }
 
  private:
