@@ -127,6 +127,7 @@ TEST_CASE("Values and gradients have the same bits with and without checkpoints"
   const auto expected = run<gradient<plain>>(w);
   CHECK(run<gradient<kept<ts::nothing_saveable>>>(w) == expected);
   CHECK(run<gradient<kept<ts::save_only_these_names<"activated">>>>(w) == expected);
+  CHECK(run<gradient<kept<ts::offload_dot_with_no_batch_dims>>>(w) == expected);
 
   const auto ws = ts::device_put<ts::shape<4, 16, 16>, P<>, pair_mesh>(numbers(1024));
   const auto in_scan = run<scanned<plain>>(ws);
