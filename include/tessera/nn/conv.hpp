@@ -57,11 +57,12 @@ struct conv<In, Out, shape<Window...>, Options...> {
   using bias_spec = spec_or<option::bias, typename spec_entry_of<kernel_spec, sizeof...(Window) + 1>::type, Options...>;
   using kernel_type =
       variable<param, element, shape<Window..., In / groups, Out>, kernel_spec,
-               option_or<option::kernel_init, tessera::kernel_init<initializers::lecun_normal()>, Options...>::value>;
+               option_or<option::kernel_init, tessera::kernel_init<initializers::lecun_normal()>, Options...>::value,
+               role::weight>;
   using bias_type = std::conditional_t<
       has_bias,
       variable<param, element, shape<Out>, bias_spec,
-               option_or<option::bias_init, tessera::bias_init<initializers::zeros()>, Options...>::value>,
+               option_or<option::bias_init, tessera::bias_init<initializers::zeros()>, Options...>::value, role::bias>,
       absent>;
 
   kernel_type kernel;

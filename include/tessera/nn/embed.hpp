@@ -39,8 +39,9 @@ struct embed {
   static constexpr dtype element = option_or<option::param_dtype, param_dtype<dtype::f32>, Options...>::value;
   static constexpr initializer first =
       initializers::variance_scaling(1, initializer::factor::fan_in, initializer::draw::normal, {.in = -2, .out = 0});
-  using embedding_type = variable<param, element, shape<Count, Features>, spec_or<option::embedding, P<>, Options...>,
-                                  option_or<option::embedding_init, tessera::embedding_init<first>, Options...>::value>;
+  using embedding_type =
+      variable<param, element, shape<Count, Features>, spec_or<option::embedding, P<>, Options...>,
+               option_or<option::embedding_init, tessera::embedding_init<first>, Options...>::value, role::embedding>;
 
   embedding_type embedding;
   TESSERA_MODULE(embed, embedding)

@@ -20,10 +20,10 @@ struct norm_arrays {
   static constexpr initializer first_bias =
       option_or<option::bias_init, bias_init<initializers::zeros()>, Options...>::value;
 
-  template <bool Used, class Spec, initializer Init>
-  using vector = std::conditional_t<Used, variable<param, element, shape<Features>, Spec, Init>, absent>;
-  using scale_type = vector<has_scale, spec_or<option::scale, P<>, Options...>, first_scale>;
-  using bias_type = vector<has_bias, spec_or<option::bias, P<>, Options...>, first_bias>;
+  template <bool Used, class Spec, initializer Init, class Role>
+  using vector = std::conditional_t<Used, variable<param, element, shape<Features>, Spec, Init, Role>, absent>;
+  using scale_type = vector<has_scale, spec_or<option::scale, P<>, Options...>, first_scale, role::scale>;
+  using bias_type = vector<has_bias, spec_or<option::bias, P<>, Options...>, first_bias, role::bias>;
 };
 
 /// f(x), in float32 if x has 16 bits, and then rounded to those: statistics of so few digits would be none.

@@ -93,11 +93,11 @@ struct linear_general<shape<In...>, shape<Out...>, Options...> {
 
   using kernel_spec = spec_or<option::kernel, P<>, Options...>;
   using bias_spec = spec_or<option::bias, typename spec_behind<kernel_spec, sizeof...(In)>::type, Options...>;
-  using kernel_type = variable<param, element, shape<In..., Out...>, kernel_spec, kernel_start()>;
+  using kernel_type = variable<param, element, shape<In..., Out...>, kernel_spec, kernel_start(), role::weight>;
   using bias_type = std::conditional_t<
       has_bias,
       variable<param, element, shape<Out...>, bias_spec,
-               option_or<option::bias_init, tessera::bias_init<initializers::zeros()>, Options...>::value>,
+               option_or<option::bias_init, tessera::bias_init<initializers::zeros()>, Options...>::value, role::bias>,
       absent>;
 
   kernel_type kernel;
