@@ -40,7 +40,7 @@ aval matrix(std::int64_t rows, std::int64_t columns, axis_list row_axes, axis_li
 
 /// Losses of each row and the gradient of their sum, with logits cut as told.
 answer cross_entropy(const numbers& logits, const std::vector<std::int32_t>& labels, axis_list rows = 0,
-                     axis_list classes = 0, dtype label_type = dtype::i32) {
+                     axis_list classes = 0, dtype label_type = dtype::i32, optim::cross_entropy_options options = {}) {
   graph::graph g;
   g.mesh = cluster;
   const auto count = static_cast<std::int64_t>(labels.size());
@@ -50,7 +50,7 @@ answer cross_entropy(const numbers& logits, const std::vector<std::int32_t>& lab
   label_aval.dims[0] = type.dims[0];
   const value x{&g, g.add_parameter(type)};
   const value y{&g, g.add_parameter(label_aval)};
-  const value losses = optim::write_cross_entropy(std::array{x, y}, label_aval);
+  const value losses = optim::write_cross_entropy_t{options}(std::array{x, y}, label_aval);
   const int wrt[] = {x.id};
   const value total = graph::sum(losses);
   g.outputs = {{losses.id, -1}, {transform::gradients(g, total.id, wrt)[0], -1}};
@@ -184,4 +184,36 @@ TEST_CASE("an empty batch has no losses and no gradient") {
   CHECK(out[0].empty());
   CHECK(numbers_of(out[1]) == numbers{0});
   CHECK(out[2].empty());
+}
+
+TEST_CASE("smoothed labels share probability among the classes") {
+  const numbers logits{0.2f, 0.1f, 0.4f, 0.6f};
+  double total = 0;
+  for (const float x : logits) total += std::exp(static_cast<double>(x));
+  for (axis_list classes : {uncut, model}) {
+    const answer a = cross_entropy(logits, {2}, 0, classes, dtype::i32, {.label_smoothing = 0.2});
+    double loss = 0;
+    for (std::size_t c = 0; c < 4; ++c) {
+      const double target = 0.05 + (c == 2 ? 0.8 : 0);
+      const auto x = static_cast<double>(logits[c]);
+      loss -= target * (x - std::log(total));
+      CHECK(a.gradient[c] == Approx(std::exp(x) / total - target).margin(2e-7));
+    }
+    CHECK(a.values[0] == Approx(loss));
+  }
+  CHECK_THROWS_AS(cross_entropy(logits, {2}, 0, 0, dtype::i32, {.label_smoothing = 1.5}), value_error);
+}
+
+TEST_CASE("rows of the ignored label have no loss and no gradient; other bad labels are still errors") {
+  const numbers logits{0.2f, 0.1f, 0.4f, 0.6f, -infinity, 2, 0, 1};
+  const optim::cross_entropy_options ignore{.ignore_index = -100};
+  for (axis_list classes : {uncut, model}) {
+    const answer a = cross_entropy(logits, {0, -100}, 0, classes, dtype::i32, ignore);
+    CHECK(a.values[0] == Approx(1.529976).margin(1e-6));
+    CHECK(a.values[1] == 0);
+    for (std::size_t c = 4; c < 8; ++c) CHECK(a.gradient[c] == 0);
+  }
+  CHECK(message_of([&] {
+          cross_entropy(logits, {0, -1}, 0, 0, dtype::i32, ignore);
+        }) == "softmax_cross_entropy: label -1 at position 1 is outside [0, 4)");
 }

@@ -50,9 +50,34 @@ class optimiser {
     });
   }
 
+  /// State as it starts from these parameters.
+  void start(const std::vector<numbers>& params) {
+    if (started_) return;
+    started_ = true;
+    std::vector<runtime::storage_ptr> memory;
+    Model model{};
+    visit_variables(model, [&](auto& v) {
+      using V = std::remove_cvref_t<decltype(v)>;
+      memory.push_back(runtime::make_storage(transform::variable_type<V, Mesh>, Mesh::value));
+      runtime::copy_from_host(*memory.back(), params[memory.size() - 1].data());
+    });
+    state_type s{};
+    visit_variables(s, [&](auto& v) {
+      using V = std::remove_cvref_t<decltype(v)>;
+      v.data = runtime::make_storage(transform::variable_type<V, Mesh>, Mesh::value);
+    });
+    optim::start_state(transformation_, s, memory);
+    std::size_t next = 0;
+    visit_variables(s, [&](auto& v) { runtime::copy_to_host(*v.data, state_[next++].data()); });
+  }
+
+  /// Arrays of the state, in order.
+  const std::vector<std::vector<std::byte>>& state() const { return state_; }
+
   /// One update with these gradients, a list of arrays in the order of Model's variables; returns the updates and adds
   /// them to `params`.
   std::vector<numbers> step(std::vector<numbers>& params, const std::vector<numbers>& gradients) {
+    start(params);
     graph::graph g;
     g.mesh = Mesh::value;
     Model p{};
@@ -97,6 +122,7 @@ class optimiser {
 
   Transformation transformation_;
   std::vector<std::vector<std::byte>> state_{};
+  bool started_ = false;
 };
 
 template <class Model, class Mesh = mesh<>, class Transformation>

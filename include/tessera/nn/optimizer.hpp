@@ -3,22 +3,55 @@
 #pragma once
 
 #include <tessera/nn/module.hpp>
+#include <tessera/optim/regroup.hpp>
 #include <tessera/optim/transformation.hpp>
 #include <tessera/transform/value_and_grad.hpp>
 
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 namespace tessera::nn {
+
+/// An annotation of optimizer: `optimizer<param, zero1<"data">>(model, ...)` cuts state over an axis as well that its
+/// parameters do not lie along. Source: Rajbhandari and others 2020.
+template <text Axis>
+struct zero1 {
+  template <class Wrt, class Mesh>
+  using selection = optim::spread<Wrt, Mesh, Axis>;
+};
+
+/// State lies as parameters do.
+struct as_parameters {
+  template <class Wrt, class Mesh>
+  using selection = Wrt;
+};
 
 /// What `optimizer<param>(model, ...)` makes: the transformation with its hyperparameters, and state cut as the model's
 /// variables are. Source: flax.nnx.Optimizer.
-template <class Wrt, class Model, class Mesh, class Transformation>
+template <class Wrt, class Model, class Mesh, class Transformation, class Layout = as_parameters>
 struct optimizer_state_of {
   using mesh_type = Mesh;
-  using state_type = typename Transformation::template state<Model, Wrt>;
+  using selection = typename Layout::template selection<Wrt, Mesh>;
+  using state_type = typename Transformation::template state<Model, selection>;
 
   Transformation transformation;
   state_type state;
 
   TESSERA_MODULE(optimizer_state_of, transformation, state)
+
+  /// Bytes of state on one device.
+  static constexpr std::int64_t state_bytes_per_device() {
+    std::int64_t bytes = 0;
+    const state_type arrays{};
+    visit_variables(arrays, [&](auto& v) {
+      using V = std::remove_cvref_t<decltype(v)>;
+      bytes += local_block(transform::variable_type<V, Mesh>, Mesh::value).bytes();
+    });
+    return bytes;
+  }
 
   /// What is wrong with the types of an update's arguments.
   template <class Target, class Grads>
@@ -40,14 +73,20 @@ struct optimizer_state_of {
     } else if constexpr (constexpr message fault = update_fault<Target, Grads>(); fault != message::none) {
       diagnose(report<fault, no_details<Target>>);
     } else {
-      const optim::values params = values_of_kind(model);
+      const optim::values whole = values_of_kind(model);
       optim::values updates = values_of_kind(grads);
+      if (whole.empty()) return;
+      graph::graph& here = *whole[0].owner;
+      const optim::values params = laid_out(whole);
+      updates = laid_out(updates);
+      const optim::values before = optim::values_of(state);
+      const int first = here.size();
       transformation.update(updates, params, state);
+      for (std::size_t i = 0; i < whole.size(); ++i)
+        updates[i] = graph::reshard(params[i] + updates[i], whole[i].type());
+      one_by_one(here, first, updates, before);
       std::size_t next = 0;
-      visit_kind<Wrt>(model, [&](auto& v) {
-        optim::assign_one(v, params[next] + updates[next]);
-        ++next;
-      });
+      visit_kind<Wrt>(model, [&](auto& v) { optim::assign_one(v, updates[next++]); });
     }
   }
 
@@ -57,7 +96,61 @@ struct optimizer_state_of {
     if constexpr (!Poison<Target> && !Poison<Grads>) diagnose(report<message::optimizer_const, no_details<Target>>);
   }
 
+  /// Hyperparameters by name, as `parts[1].weight_decay`.
+  std::vector<std::pair<std::string, float>> hyperparams() const {
+    std::vector<std::pair<std::string, float>> all;
+    visit_paths(transformation, [&](const member_path& path, const auto& v) {
+      all.emplace_back(std::string(path.view()), optim::number_of(v));
+    });
+    return all;
+  }
+
+  /// The number of a hyperparameter, by the end of its name: `hyperparam("learning_rate")`. A name that none or several
+  /// have raises value_error.
+  float hyperparam(std::string_view name) const {
+    float number = 0;
+    optim::with_hyperparam(transformation, name, [&](const auto& v) { number = optim::number_of(v); });
+    return number;
+  }
+
+  /// Another number from the next step on; nothing is compiled. What is derived from it (1 - b1) follows.
+  void set_hyperparam(std::string_view name, double number) {
+    optim::with_hyperparam(transformation, name, [&](auto& v) { v.data = make_scalar(number).data; });
+    optim::with_complement(transformation, name, [&](auto& v) { v.data = make_scalar(1 - number).data; });
+  }
+
  private:
+  /// Values as the state lies; without an annotation as they are.
+  static constexpr optim::values laid_out(optim::values list) {
+    if constexpr (!std::same_as<Layout, as_parameters>) {
+      std::size_t next = 0;
+      const Model arrays{};
+      visit_kind<Wrt>(arrays, [&](auto& v) {
+        using V = typename optim::detail::leaves<selection>::template layout<std::remove_cvref_t<decltype(v)>>;
+        list[next] = graph::reshard(list[next], transform::variable_type<V, Mesh>);
+        ++next;
+      });
+    }
+    return list;
+  }
+
+  /// Writes the update of one parameter after that of another.
+  constexpr void one_by_one(graph::graph& here, int first, optim::values& updates, const optim::values& before) {
+    graph::list<int> roots;
+    for (const graph::value& v : updates) roots.push_back(v.id);
+    graph::list<optim::replacement> changes;
+    std::size_t next = 0;
+    visit_variables(state, [&](auto& v) {
+      if (v.handle.owner == &here) changes.push_back({before[next].id, v.handle.id});
+      ++next;
+    });
+    const graph::list<int> place = optim::regroup(here, first, roots, changes);
+    for (graph::value& v : updates) v.id = place[static_cast<std::size_t>(v.id)];
+    visit_variables(state, [&](auto& v) {
+      if (v.handle.owner == &here) v.handle.id = place[static_cast<std::size_t>(v.handle.id)];
+    });
+  }
+
   template <class T>
   static constexpr optim::values values_of_kind(const T& object) {
     optim::values list;
@@ -74,10 +167,25 @@ constexpr int count_of_kind() {
   return count;
 }
 
-/// `optimizer<param>(model, optim::adam(1e-2))`: state of zeros for every variable of kind Wrt of the model. Without
-/// Wrt it does not compile.
+/// The optimiser with memory for its state, which starts as its transformations say.
+template <class Wrt, class Layout, class Model, class Mesh, class Transformation>
+auto make_optimizer(const bound<Model, Mesh>& model, Transformation transformation) {
+  optimizer_state_of<Wrt, Model, Mesh, Transformation, Layout> made{std::move(transformation), {}};
+  visit_variables(made.state, [&](auto& v) {
+    using V = std::remove_cvref_t<decltype(v)>;
+    v.data = runtime::make_storage(resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result,
+                                   Mesh::value);
+  });
+  std::vector<runtime::storage_ptr> params;
+  visit_kind<Wrt>(model, [&](const auto& v) { params.push_back(v.data); });
+  optim::start_state(made.transformation, made.state, params);
+  return made;
+}
+
+/// `optimizer<param>(model, optim::adam(1e-2))`: state for every variable of kind Wrt of the model. Without Wrt it does
+/// not compile.
 template <class Wrt = void, class Model, class Mesh, class Transformation>
-auto optimizer(const bound<Model, Mesh>&, Transformation transformation) {
+auto optimizer(const bound<Model, Mesh>& model, Transformation transformation) {
   if constexpr (std::is_void_v<Wrt>) {
     diagnose(report<message::optimizer_wrt, no_details<Model>>);
     return poison{};
@@ -85,13 +193,21 @@ auto optimizer(const bound<Model, Mesh>&, Transformation transformation) {
     diagnose(report<message::optimizer_nothing, no_details<Model>>);
     return poison{};
   } else {
-    optimizer_state_of<Wrt, Model, Mesh, Transformation> made{std::move(transformation), {}};
-    visit_variables(made.state, [&](auto& v) {
-      using V = std::remove_cvref_t<decltype(v)>;
-      v.data = runtime::make_storage(resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result,
-                                     Mesh::value);
-    });
-    return made;
+    return make_optimizer<Wrt, as_parameters>(model, std::move(transformation));
+  }
+}
+
+/// `optimizer<param, zero1<"data">>(model, optim::adam(1e-2))`: parameters lie as the model says, state is cut over the
+/// axis as well, in the first dimension that it divides (arrays without one have state as they are). A step scatters
+/// gradients, updates a share of each parameter on each device, and gathers parameters.
+template <class Wrt, class Layout, class Model, class Mesh, class Transformation>
+requires requires { typename Layout::template selection<Wrt, Mesh>; }
+auto optimizer(const bound<Model, Mesh>& model, Transformation transformation) {
+  if constexpr (count_of_kind<Wrt, Model>() == 0) {
+    diagnose(report<message::optimizer_nothing, no_details<Model>>);
+    return poison{};
+  } else {
+    return make_optimizer<Wrt, Layout>(model, std::move(transformation));
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <tessera/kernels/instances.hpp>
 #include <tessera/nn/pure_dict.hpp>
-#include <tessera/optim/transforms.hpp>
+#include <tessera/optim/transformation.hpp>
 #include <tessera/runtime/call.hpp>
 #include <tessera/runtime/executor.hpp>
 #include <tessera/runtime/step_functions.hpp>
