@@ -51,8 +51,8 @@ template <class Transformation>
 outcome run(const problem& given, Transformation update, int steps) {
   auto model = beginning(given);
   auto optimizer = ts::nn::optimizer<ts::nn::param>(model, std::move(update));
-  const auto x = ts::device_put<ts::shape<p::rows, p::features>>(given.x);
-  const auto y = ts::device_put<ts::shape<p::rows, 1>>(given.y);
+  const auto x = ts::device_put<ts::shape<p::rows, p::features>, ts::P<>, ts::mesh<>>(given.x);
+  const auto y = ts::device_put<ts::shape<p::rows, 1>, ts::P<>, ts::mesh<>>(given.y);
   outcome seen;
   std::int64_t parameter_bytes = 0;
   ts::visit_variables(model, [&](const auto& v) { parameter_bytes += v.data->type.bytes(); });
@@ -89,7 +89,8 @@ problem drawn(unsigned seed) {
     const int outputs = layer + 1 == p::layers ? 1 : p::width;
     for (int i = 0; i < inputs * outputs; ++i) {
       const float radius = std::sqrt(-2 * std::log(1 - uniform()));
-      made.kernels[layer].push_back(radius * std::cos(6.2831853f * uniform()) * std::sqrt(2.0f / static_cast<float>(inputs)));
+      made.kernels[layer].push_back(radius * std::cos(6.2831853f * uniform()) *
+                                    std::sqrt(2.0f / static_cast<float>(inputs)));
     }
   }
   return made;

@@ -21,8 +21,8 @@ struct problem {
 problem drawn(unsigned seed);
 
 struct outcome {
-  std::vector<double> losses;   ///< before each step
-  double state_bytes = 0;       ///< a byte of parameters
+  std::vector<double> losses;  ///< before each step
+  double state_bytes = 0;      ///< a byte of parameters
   double seconds = 0;
 };
 

@@ -21,8 +21,16 @@
 #include <tessera/nn/stack.hpp>
 #include <tessera/nn/state.hpp>
 #include <tessera/ops.hpp>
+#include <tessera/optim/adaptive.hpp>
+#include <tessera/optim/contrib.hpp>
+#include <tessera/optim/factored.hpp>
+#include <tessera/optim/gradient_scaling.hpp>
 #include <tessera/optim/losses.hpp>
+#include <tessera/optim/masks.hpp>
 #include <tessera/optim/optimizers.hpp>
+#include <tessera/optim/piecewise.hpp>
+#include <tessera/optim/scaling.hpp>
+#include <tessera/optim/wrappers.hpp>
 #include <tessera/runtime/call.hpp>
 #include <tessera/runtime/jit.hpp>
 #include <tessera/transform/accumulate.hpp>

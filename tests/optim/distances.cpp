@@ -120,7 +120,8 @@ TEST_CASE("smooth_labels spreads a share of probability over all classes") {
   graph::graph g;
   const rows<1, 4> labels{{&g, g.add_parameter(rows<1, 4>::type)}};
   g.outputs = {{optim::smooth_labels(labels, 0.2).handle.id, -1}};
-  check_close(numbers_of(runtime::evaluate(g, std::vector<std::vector<std::byte>>{bytes_of({0, 1, 0, 0})})[0]), {0.05, 0.85, 0.05, 0.05});
+  check_close(numbers_of(runtime::evaluate(g, std::vector<std::vector<std::byte>>{bytes_of({0, 1, 0, 0})})[0]),
+              {0.05, 0.85, 0.05, 0.05});
 }
 
 TEST_CASE("divergence counts no class of probability 0, whatever its prediction") {

@@ -84,8 +84,8 @@ class optimiser {
     Model grads{};
     Transformation t = transformation_;
     state_type s{};
-    transform::bind_argument<Mesh>(g, p), transform::bind_argument<Mesh>(g, grads);
-    transform::bind_argument<Mesh>(g, t), transform::bind_argument<Mesh>(g, s);
+    transform::bind_argument<Mesh>(g, p, false), transform::bind_argument<Mesh>(g, grads, false);
+    transform::bind_argument<Mesh>(g, t, false), transform::bind_argument<Mesh>(g, s, false);
     const optim::values current = optim::values_of(p);
     optim::values updates = optim::values_of(grads);
     std::as_const(t).update(updates, current, s);

@@ -48,7 +48,7 @@ struct optimizer_state_of {
     const state_type arrays{};
     visit_variables(arrays, [&](auto& v) {
       using V = std::remove_cvref_t<decltype(v)>;
-      bytes += local_block(transform::variable_type<V, Mesh>, Mesh::value).bytes();
+      bytes += local_block(type_on_mesh<V>(), Mesh::value).bytes();
     });
     return bytes;
   }
@@ -120,6 +120,11 @@ struct optimizer_state_of {
   }
 
  private:
+  template <class V>
+  static constexpr aval type_on_mesh() {
+    return resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result;
+  }
+
   /// Values as the state lies; without an annotation as they are.
   static constexpr optim::values laid_out(optim::values list) {
     if constexpr (!std::same_as<Layout, as_parameters>) {
@@ -127,7 +132,7 @@ struct optimizer_state_of {
       const Model arrays{};
       visit_kind<Wrt>(arrays, [&](auto& v) {
         using V = typename optim::detail::leaves<selection>::template layout<std::remove_cvref_t<decltype(v)>>;
-        list[next] = graph::reshard(list[next], transform::variable_type<V, Mesh>);
+        list[next] = graph::reshard(list[next], type_on_mesh<V>());
         ++next;
       });
     }

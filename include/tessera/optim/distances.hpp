@@ -66,7 +66,8 @@ constexpr auto kl_divergence_with_log_targets(const ArrayLike auto& log_predicti
 constexpr auto cosine_similarity(const ArrayLike auto& predictions, const ArrayLike auto& targets, double epsilon = 0) {
   const auto unit = [&](const auto& x) {
     const auto length = norm<-1>(x, keepdims);
-    return x / where(length == 0.0, 1.0, maximum(length, epsilon));
+    const auto none_there = length == 0.0;
+    return where(none_there, 0.0, x / where(none_there, 1.0, maximum(length, epsilon)));
   };
   return sum<-1>(unit(predictions) * unit(targets));
 }

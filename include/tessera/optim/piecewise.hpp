@@ -94,13 +94,10 @@ auto piecewise_constant_schedule(double init_value, const rate_change (&changes)
   return detail::piecewise<interpolation::step>("piecewise_constant_schedule", init_value, changes);
 }
 
-/// `piecewise_interpolate_schedule<interpolation::line>(...)` or `cosine`: the rate goes from one boundary's value to the
+/// `piecewise_interpolate_schedule<interpolation::line>(...)` or `cosine` (`step` is piecewise_constant_schedule): the rate goes from one boundary's value to the
 /// next one's. Source: optax.piecewise_interpolate_schedule.
 template <interpolation Between, std::size_t N>
 auto piecewise_interpolate_schedule(double init_value, const rate_change (&changes)[N]) {
-  static_assert(Between != interpolation::step,
-                "tessera: piecewise_interpolate_schedule: line or cosine; steps are "
-                "piecewise_constant_schedule");
   return detail::piecewise<Between>("piecewise_interpolate_schedule", init_value, changes);
 }
 
@@ -190,7 +187,9 @@ struct joined_schedule {
 /// optax.join_schedules.
 template <std::size_t N, Schedule... Schedules>
 joined_schedule<Schedules...> join_schedules(const std::int64_t (&boundaries)[N], Schedules... schedules) {
-  static_assert(sizeof...(Schedules) == N + 1, "tessera: join_schedules: one boundary less than there are schedules");
+  static_assert(
+      sizeof...(Schedules) == N + 1,
+      "tessera: join_schedules: there is not one boundary less than schedules; write one between any two of them");
   joined_schedule<Schedules...> made{{std::move(schedules)...}, {}};
   std::int64_t least = 1;
   for (std::size_t i = 0; i < N; ++i) {
