@@ -154,10 +154,9 @@ TEST_CASE("state is cut as its parameter is") {
   using cut = decltype(
       optim::scale_by_adam_t<>::state<layer<shape<1024, 256>, shape<256>, P<"data">>, nn::param>{}.mu.arrays.w);
   using whole = decltype(optim::scale_by_adam_t<>::state<layer<shape<1024, 256>, shape<256>>, nn::param>{}.mu.arrays.w);
-  CHECK(reference::check(
-      "replicated_and_sharded_mu_bytes",
-      std::vector<std::int64_t>{local_block(transform::variable_type<whole, eight>, eight::value).bytes(),
-                                local_block(transform::variable_type<cut, eight>, eight::value).bytes()}));
+  const auto got = std::vector<std::int64_t>{local_block(transform::variable_type<whole, eight>, eight::value).bytes(),
+                                             local_block(transform::variable_type<cut, eight>, eight::value).bytes()};
+  CHECK(reference::check("replicated_and_sharded_mu_bytes", got));
 }
 
 namespace {
@@ -300,7 +299,7 @@ TEST_CASE("decay is masked by name") {
   auto optimiser = start<network>(optim::adamw(0.1, {.weight_decay = 0.5}, optim::named<"kernel">));
   std::vector<numbers> params{numbers(9, 1), numbers(3, 1), numbers(3, 1), numbers(3, 1)};
   const auto u = optimiser.step(params, {numbers(9, 0), numbers(3, 0), numbers(3, 0), numbers(3, 0)});
-  CHECK(reference::check(
-      "masked_decay_updates",
-      nlohmann::json{{"dense.kernel", u[0][0]}, {"dense.bias", u[1][0]}, {"ln.scale", u[2][0]}, {"ln.bias", u[3][0]}}));
+  const auto got =
+      nlohmann::json{{"dense.kernel", u[0][0]}, {"dense.bias", u[1][0]}, {"ln.scale", u[2][0]}, {"ln.bias", u[3][0]}};
+  CHECK(reference::check("masked_decay_updates", got));
 }

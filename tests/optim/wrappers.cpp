@@ -25,7 +25,7 @@ const std::vector<numbers> at_first{{1, -2, 0.5f, 3}, {0.1f, -0.3f}};
 const std::vector<numbers> gradient{{0.5f, -1, 2, 0.25f}, {1, -1}};
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 std::vector<numbers> scaled(std::vector<numbers> x, float factor) {
   for (numbers& part : x)
@@ -51,7 +51,7 @@ void check_close(const std::vector<numbers>& got, const std::vector<numbers>& wa
 }  // namespace
 
 TEST_CASE("a step that is not finite changes neither parameters nor state nor step counts") {
-  for (const float bad : {infinity, -infinity, nan}) {
+  for (const float bad : {infinity, -infinity, not_a_number}) {
     auto optimiser = start<layer>(optim::skip_not_finite(optim::adamw(1e-2)));
     std::vector<numbers> params = at_first;
     params[1][0] = -0.0f;
@@ -81,7 +81,7 @@ TEST_CASE("apply_if_finite lets errors through after so many in a row") {
   auto optimiser = start<layer>(optim::apply_if_finite(optim::sgd(1.0), 2));
   std::vector<numbers> params = at_first;
   std::vector<numbers> broken = gradient;
-  broken[0][0] = nan;
+  broken[0][0] = not_a_number;
   for (int i = 0; i < 2; ++i) optimiser.step(params, broken);
   CHECK(params == at_first);
   optimiser.step(params, broken);
@@ -148,7 +148,7 @@ TEST_CASE("apply_every gives sums") {
 TEST_CASE("transformations without state") {
   CHECK(updates(optim::scale(-2)) == scaled(gradient, -2));
   CHECK(updates(optim::scale_by_sign()) == std::vector<numbers>{{1, -1, 1, 1}, {1, -1}});
-  CHECK(updates(optim::zero_nans(), {{nan, 1, -infinity, 0}, {nan, 2}}) ==
+  CHECK(updates(optim::zero_nans(), {{not_a_number, 1, -infinity, 0}, {not_a_number, 2}}) ==
         std::vector<numbers>{{0, 1, -infinity, 0}, {0, 2}});
   CHECK(updates(optim::centralize()) == std::vector<numbers>{{0.75f, -0.75f, 0.875f, -0.875f}, {1, -1}});
   CHECK(updates(optim::keep_params_nonnegative(), {{-3, 1, -0.25f, 1}, {-1, 1}}) ==
