@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   args.parse_or_exit(argc, argv);
 
   const race::problem given = race::drawn(seed);
-  examples::chart curves{.title = "Training loss", .x_label = "step", .y_label = "log10 of the mean squared error"};
+  examples::chart curves{"Training loss", "step", "log10 of the mean squared error", {}};
   std::printf("%-14s %12s %12s %14s %12s\n", "optimiser", "first loss", "final loss", "state/params", "ms a step");
   for (const race::contender& one : race::contenders()) {
     const race::outcome seen = one.run(given, steps);
