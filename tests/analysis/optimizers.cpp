@@ -41,6 +41,8 @@ constexpr auto adafactor = [] {
 };
 constexpr auto muon = [] { return ts::optim::contrib::muon(1e-3); };
 
+constexpr auto of_biases = [] { return ts::optim::masked(ts::optim::sgd(0.1, 0.9), ts::optim::of_role<"bias">); };
+
 constexpr std::int64_t kernels = 3 * 2 * 64 * 64, biases = 3 * 2 * 64, head = 64 * 16, head_bias = 16;
 constexpr std::int64_t count = 4;
 
@@ -54,6 +56,14 @@ static_assert(optimizer_for<data8, adafactor>::state_bytes_per_device() ==
 // Of rank 2 are the biases side by side and the kernel of the head.
 static_assert(optimizer_for<data8, muon>::state_bytes_per_device() ==
               4 * (biases + head) + 2 * 4 * (kernels + head_bias) + 2 * count);
+
+struct with_roles {
+  ts::nn::variable<param, ts::f32, ts::shape<8, 4>, P<>, ts::nn::initializers::zeros(), ts::nn::role::weight> w;
+  ts::nn::variable<param, ts::f32, ts::shape<4>, P<>, ts::nn::initializers::zeros(), ts::nn::role::bias> b;
+  TESSERA_MODULE(with_roles, w, b)
+};
+using of_roles = decltype(ts::nn::optimizer<param>(std::declval<ts::nn::bound<with_roles, data8>&>(), of_biases()));
+static_assert(of_roles::state_bytes_per_device() == 4 * 4);
 
 inline constexpr auto loss = [](auto& model, auto x, auto y) { return ts::mean(ts::square(model(x) - y)); };
 inline constexpr auto train = [](auto& model, auto& optimizer, auto x, auto y) {

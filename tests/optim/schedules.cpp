@@ -21,7 +21,7 @@ template <class Schedule>
 float traced(const Schedule& schedule, std::int64_t step) {
   graph::graph g;
   Schedule s = schedule;
-  transform::bind_argument<mesh<>>(g, s, false);
+  bind_variables<mesh<>>(g, s);
   const graph::value t{&g, g.add_parameter(scalar_aval(dtype::f32))};
   g.outputs = {{s.at(t).id, -1}};
   std::vector<std::vector<std::byte>> inputs;

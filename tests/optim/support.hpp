@@ -38,6 +38,15 @@ inline numbers numbers_of(const std::vector<std::byte>& bytes) {
   return out;
 }
 
+/// Gives every variable of an object a parameter of its own.
+template <class Mesh, class T>
+void bind_variables(graph::graph& g, T& object) {
+  visit_variables(object, [&](auto& v) {
+    using V = std::remove_cvref_t<decltype(v)>;
+    v.handle = {&g, g.add_parameter(transform::variable_type<V, Mesh>)};
+  });
+}
+
 /// A transformation with its state for all parameters of Model, cut over Mesh.
 template <class Model, class Mesh, class Transformation>
 class optimiser {
@@ -84,8 +93,8 @@ class optimiser {
     Model grads{};
     Transformation t = transformation_;
     state_type s{};
-    transform::bind_argument<Mesh>(g, p, false), transform::bind_argument<Mesh>(g, grads, false);
-    transform::bind_argument<Mesh>(g, t, false), transform::bind_argument<Mesh>(g, s, false);
+    bind_variables<Mesh>(g, p), bind_variables<Mesh>(g, grads);
+    bind_variables<Mesh>(g, t), bind_variables<Mesh>(g, s);
     const optim::values current = optim::values_of(p);
     optim::values updates = optim::values_of(grads);
     std::as_const(t).update(updates, current, s);

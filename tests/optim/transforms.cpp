@@ -35,7 +35,7 @@ float norm_of(const std::vector<numbers>& gradients) {
   graph::graph g;
   g.mesh = Mesh::value;
   Model grads{};
-  transform::bind_argument<Mesh>(g, grads, false);
+  bind_variables<Mesh>(g, grads);
   g.outputs = {{optim::global_norm(optim::values_of(grads)).id, -1}};
   std::vector<std::vector<std::byte>> inputs;
   for (const numbers& x : gradients) inputs.push_back(bytes_of(x));
