@@ -9,6 +9,7 @@
 #include <tessera/transform/grad_dot.hpp>
 #include <tessera/transform/grad_elementwise.hpp>
 #include <tessera/transform/grad_layout.hpp>
+#include <tessera/transform/partial_evaluation.hpp>
 
 #include <span>
 #include <stdexcept>
@@ -193,9 +194,6 @@ struct seed {
   int node = -1;
   int cotangent = -1;
 };
-
-/// The policies of the checkpointed regions around a value, outermost first.
-using policies = std::span<const graph::policy_function>;
 
 /// What the gradient of a control node says of one of its arguments: a share of its cotangent or, if `total`, all of it,
 /// with what there was before.
