@@ -4,6 +4,7 @@
 #pragma once
 
 #include <tessera/core/diagnose.hpp>
+#include <tessera/core/finfo.hpp>
 #include <tessera/core/type_text.hpp>
 #include <tessera/core/units.hpp>
 #include <tessera/ops/activations.hpp>
