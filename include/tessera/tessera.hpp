@@ -13,6 +13,7 @@
 #include <tessera/nn/key_stream.hpp>
 #include <tessera/nn/layers.hpp>
 #include <tessera/nn/logical.hpp>
+#include <tessera/nn/loss_scale.hpp>
 #include <tessera/nn/mode.hpp>
 #include <tessera/nn/module.hpp>
 #include <tessera/nn/optimizer.hpp>

@@ -12,7 +12,8 @@
 
 namespace {
 
-const std::set<std::string> sections{"6.1", "6.3", "6.4", "6.5", "6.6", "6.8", "6.9", "6.10", "ex1", "ex2", "ex3"};
+const std::set<std::string> sections{"6.1", "6.3",  "6.4", "6.5", "6.6", "6.7", "6.8",
+                                     "6.9", "6.10", "ex1", "ex2", "ex3", "ex4"};
 
 /// The test that checks a case by its name, a file under tests/.
 const std::map<std::string, std::string> covered{
@@ -110,6 +111,30 @@ const std::map<std::string, std::string> covered{
     {"saved_residual_mib_scan16", "reference_cases/residuals.cpp"},
     {"wide_block_saved_hidden_arrays", "reference_cases/residuals.cpp"},
     {"transformer_saved_residual_mib", "reference_cases/residuals.cpp"},
+    {"finfo_float32", "reference_cases/sixteen_bits.cpp"},
+    {"finfo_bfloat16", "reference_cases/sixteen_bits.cpp"},
+    {"round_1e-8", "reference_cases/sixteen_bits.cpp"},
+    {"round_7e4", "reference_cases/sixteen_bits.cpp"},
+    {"256_plus_1", "reference_cases/sixteen_bits.cpp"},
+    {"bf16_sequential_sum_1000", "reference_cases/sixteen_bits.cpp"},
+    {"manual_bf16_forward", "reference_cases/sixteen_bits.cpp"},
+    {"matmul_error_fp32", "reference_cases/sixteen_bits.cpp"},
+    {"matmul_error_bf16_out_bf16", "reference_cases/sixteen_bits.cpp"},
+    {"matmul_error_bf16_acc_fp32", "reference_cases/sixteen_bits.cpp"},
+    {"ex4_bf16_vs_master", "reference_cases/sixteen_bits.cpp"},
+    {"fp32_first_loss", "reference_cases/mixed_precision.cpp"},
+    {"fp32_loss_trajectory", "reference_cases/mixed_precision.cpp"},
+    {"fp32_last_loss", "reference_cases/mixed_precision.cpp"},
+    {"bf16_first_loss", "reference_cases/mixed_precision.cpp"},
+    {"bf16_last_loss", "reference_cases/mixed_precision.cpp"},
+    {"small_grad_absmax", "reference_cases/mixed_precision.cpp"},
+    {"fp16_quality_scale_2^0", "reference_cases/mixed_precision.cpp"},
+    {"fp16_quality_scale_2^15", "reference_cases/mixed_precision.cpp"},
+    {"dynamic_scale_first_12", "reference_cases/mixed_precision.cpp"},
+    {"dynamic_scale_skipped_total", "reference_cases/mixed_precision.cpp"},
+    {"dynamic_scale_final_log2", "reference_cases/mixed_precision.cpp"},
+    {"fp16_dynamic_last_loss", "reference_cases/mixed_precision.cpp"},
+    {"apply_if_finite_nan", "reference_cases/mixed_precision.cpp"},
 };
 
 /// Why a case has no test.

@@ -95,6 +95,15 @@ struct training {
   }
 };
 
+struct weights {
+  ts::nn::variable<ts::nn::param, f32, ts::shape<2>> w;
+  TESSERA_MODULE(weights, w)
+};
+inline constexpr auto guarded_step = [](auto& model, auto& optimizer, auto gradient) {
+  const auto loss = [](auto& m, auto g) { return ts::sum(m.w * g); };
+  optimizer.update(model, ts::grad(loss)(model, gradient));
+};
+
 template <ts::dtype D>
 std::vector<double> losses() {
   training t;
@@ -167,4 +176,14 @@ TEST_CASE("a loss scale moves as the reference's and skips the same steps") {
   CHECK(reference::check("dynamic_scale_skipped_total", skipped));
   CHECK(reference::check("dynamic_scale_final_log2", std::log2(ts::nn::to_vector(scale.scale)[0])));
   CHECK(reference::check("fp16_dynamic_last_loss", loss));
+}
+
+TEST_CASE("an optimiser that applies finite updates alone counts the others") {
+  auto model = ts::init<weights>(ts::nn::rngs{0});
+  auto optimizer = ts::nn::optimizer<ts::nn::param>(model, ts::optim::apply_if_finite(ts::optim::sgd(0.1), 5));
+  const std::vector<float> gradient{std::nanf(""), 1};
+  ts::jit<guarded_step>(model, optimizer, ts::device_put<ts::shape<2>, P<>, ts::mesh<>>(gradient));
+  CHECK(reference::check("apply_if_finite_nan",
+                         reference::json{{"update", elements(model)},
+                                         {"notfinite_count", ts::nn::to_vector(optimizer.state.notfinite_count)[0]}}));
 }
