@@ -3,7 +3,7 @@
 //         out_sharding<P<...>>
 // note: matmul of float32[32@data,256@model] and float32[256@model,64]
 // lines: 20
-// lines-clang: 25
+// lines-clang: 28
 #include <tessera/tessera.hpp>
 
 #include "cure.hpp"

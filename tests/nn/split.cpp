@@ -51,6 +51,8 @@ struct net {
   }
 };
 
+inline constexpr auto eval_step = [](auto& model, auto x) { return ts::tanh(model(x)); };
+
 using model_type = nn::bound<net, cluster>;
 using single = ts::mesh<ts::axis<"data", 1>, ts::axis<"model", 1>>;
 using one_device = nn::bound<net, single>;
@@ -70,6 +72,20 @@ static_assert(nn::leaf_count<net, nn::path<"layer">>() == 0);
 static_assert(nn::leaf_count<net, nn::path_contains<"bias">>() == 3);
 static_assert(nn::leaf_count<net, nn::any_of<nn::role::scale, nn::batch_stat>>() == 2);
 static_assert(nn::leaf_count<net, nn::all_of<nn::param, nn::not_<nn::path_contains<"kernel">>>>() == 4);
+
+// A model of 70 billion parameters costs nothing but its type.
+struct large {
+  nn::embed<128256, 8192, ts::embedding<P<"model">>> tokens;
+  nn::stack<80, nn::transformer_block<8192, 64, 32768, ts::num_kv_heads<8>, ts::tensor_parallel<"model">>> blocks;
+  nn::layer_norm<8192> norm;
+  TESSERA_MODULE(large, tokens, blocks, norm)
+};
+static_assert(nn::tree_bytes<large, nn::param, cluster>() > 4 * std::int64_t{55'000'000'000});
+static_assert(nn::tree_bytes_per_device<large, nn::param, cluster>() < 60 * ts::GiB);
+static_assert(nn::eval_shape<large, cluster>()[0].bytes == std::int64_t{4} * 128256 * 8192);
+static_assert(nn::eval_shape<large>()[0].bytes_per_device == nn::eval_shape<large>()[0].bytes);
+static_assert(nn::get_partition_spec<large, cluster>("tokens.embedding") == "(model,)");
+static_assert(nn::get_partition_spec<large, cluster>("norm.scale") == "()");
 
 constexpr auto leaves = nn::leaves<model_type>;
 static_assert(leaves[2].path == "norm.scale" && leaves[2].kind == "param" && leaves[2].role == "scale");
@@ -306,4 +322,14 @@ TEST_CASE("tree_map changes each variable; with the path, as the path says") {
   CHECK(std::get<0>(sums).item() == 2);
   CHECK(std::get<1>(sums).item() == 0);
   CHECK(std::get<2>(sums).item() == 20);
+}
+
+TEST_CASE("one model is evaluated in batches of several sizes, without an optimiser") {
+  auto model = ts::init<nn::linear<16, 8>, single>(nn::rngs{0});
+  std::vector<float> rows(4 * 16);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = 0.1F * static_cast<float>(i % 7);
+  const std::vector<float> first(rows.begin(), rows.begin() + 2 * 16);
+  const auto four = ts::jit<eval_step>(model, ts::device_put<ts::shape<4, 16>, P<>, single>(rows)).to_vector();
+  const auto two = ts::jit<eval_step>(model, ts::device_put<ts::shape<2, 16>, P<>, single>(first)).to_vector();
+  CHECK(two == std::vector<float>(four.begin(), four.begin() + 2 * 8));
 }

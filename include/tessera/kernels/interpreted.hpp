@@ -64,17 +64,16 @@ double lane_function(graph::op code, double a, double b) {
 
 }  // namespace detail
 
-/// Functions of one element of type f32 or f64 as a lane of a vector computes them; of other types as naive::fused has
-/// them. What is not rounded (comparisons, extrema) or rounded once (+, -, *, /, sqrt) is the same in both.
+/// Functions of one floating-point element as a lane of a vector computes them; of other types as naive::fused has them. What is not rounded (comparisons, extrema) or rounded once (+, -, *, /, sqrt) is the same in both.
 struct interpreted_functions {
   template <class Number>
   static double unary(graph::op code, Number x, dtype d) {
-    if (d == dtype::f32) return detail::lane_function<f32>(code, x);
+    if (accumulator(d) == dtype::f32) return detail::lane_function<f32>(code, x);
     return d == dtype::f64 ? detail::lane_function<f64>(code, x) : naive::unary(code, x);
   }
   template <class Number>
   static double binary(graph::op code, Number a, Number b, dtype d) {
-    if (d == dtype::f32) return detail::lane_function<f32>(code, a, b);
+    if (accumulator(d) == dtype::f32) return detail::lane_function<f32>(code, a, b);
     return d == dtype::f64 ? detail::lane_function<f64>(code, a, b) : naive::binary(code, a, b);
   }
 };

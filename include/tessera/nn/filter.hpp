@@ -2,6 +2,7 @@
 // Choosing variables of a module by kind, role or path; the list of its leaves as a constant.
 #pragma once
 
+#include <tessera/core/error.hpp>
 #include <tessera/core/shards.hpp>
 #include <tessera/graph/paths.hpp>
 #include <tessera/nn/variable.hpp>
@@ -10,6 +11,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -208,6 +210,22 @@ constexpr std::int64_t tree_bytes_per_device() {
   for (std::size_t i = 0; i < leaves<T, Mesh>.size(); ++i)
     if (selected<T, Filter>[i]) total += leaves<T, Mesh>[i].bytes_per_device;
   return total;
+}
+
+/// The leaves of a model over a mesh, without memory or initialisation: `eval_shape<model, cluster>()`. Source:
+/// flax.nnx.eval_shape.
+template <class Model, class Mesh = mesh<>>
+constexpr const auto& eval_shape() {
+  return leaves<Model, Mesh>;
+}
+
+/// How the leaf at a path is cut, `get_partition_spec<model, cluster>("up.kernel") == "(None, model)"`. A path without a
+/// leaf raises value_error, in a constant expression it does not compile. Source: flax.nnx.get_partition_spec.
+template <class Model, class Mesh = mesh<>>
+constexpr std::string_view get_partition_spec(std::string_view path_of_leaf) {
+  for (const leaf& one : leaves<Model, Mesh>)
+    if (one.path == path_of_leaf) return one.spec;
+  throw value_error("get_partition_spec: there is no leaf " + std::string(path_of_leaf));
 }
 
 }  // namespace tessera::nn

@@ -30,15 +30,6 @@ auto call_module(Bound& model, Args&... args);
 
 namespace tessera::nn {
 
-/// What a module gives for traced arguments; nothing for arrays that hold memory, which it is not asked about.
-template <class Model, class... Args>
-struct traced_call {};
-template <class Model, class... Args>
-requires(!(RuntimeArray<Args> || ...) && requires {
-  std::declval<Model>()(std::declval<Args>()...);
-}) struct traced_call<Model, Args...> : std::type_identity<decltype(std::declval<Model>()(std::declval<Args>()...))> {
-};
-
 /// A module whose variables are cut over a mesh; otherwise the module itself. Called with tensors, outside a step, it runs
 /// at once and gives tensors, with the bits of a step; runtime/call.hpp has that.
 template <class Model, class Mesh>
@@ -47,13 +38,11 @@ struct bound : Model {
   using mesh_type = Mesh;
 
   template <class... Args>
-  requires(!(RuntimeArray<Args> || ...)) constexpr auto operator()(Args&&... args) ->
-      typename traced_call<Model&, Args...>::type {
+  requires(!(RuntimeArray<Args> || ...)) constexpr decltype(auto) operator()(Args&&... args) {
     return static_cast<Model&>(*this)(std::forward<Args>(args)...);
   }
   template <class... Args>
-  requires(!(RuntimeArray<Args> || ...)) constexpr auto operator()(Args&&... args) const ->
-      typename traced_call<const Model&, Args...>::type {
+  requires(!(RuntimeArray<Args> || ...)) constexpr decltype(auto) operator()(Args&&... args) const {
     return static_cast<const Model&>(*this)(std::forward<Args>(args)...);
   }
   template <class... Args>
