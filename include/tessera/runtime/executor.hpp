@@ -311,7 +311,8 @@ class basic_executor {
   void interpret(const graph::step& s, std::int64_t shards) {
     const graph::code_span span = program_.codes[static_cast<std::size_t>(s.code)];
     const std::span<const graph::word> words(program_.words.data() + span.first, static_cast<std::size_t>(span.count));
-    for (std::int64_t i = 0; i < shards; ++i) kernels::naive::fused<kernels::interpreted_functions>(words, calls_[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = 0; i < shards; ++i)
+      kernels::naive::fused<kernels::interpreted_functions>(words, calls_[static_cast<std::size_t>(i)]);
   }
 
   template <class T>
