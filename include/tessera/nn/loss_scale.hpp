@@ -133,7 +133,20 @@ struct static_loss_scale {
 };
 
 /// Options, or value_error for the first one out of range.
-const loss_scale_options& checked(const loss_scale_options& options);
+inline const loss_scale_options& checked(const loss_scale_options& options) {
+  const auto check = [](const char* name, double value, bool holds, const char* range) {
+    optim::checked("loss_scale", name, value, holds, range);
+  };
+  check("floor", options.floor, options.floor > 0, "finite and more than 0");
+  check("ceiling", options.ceiling, options.ceiling >= options.floor && options.ceiling <= 0x1p127,
+        "at least floor and at most 2^127");
+  check("initial", options.initial, options.initial >= options.floor && options.initial <= options.ceiling,
+        "at least floor and at most ceiling");
+  check("factor", options.factor, options.factor > 1, "finite and more than 1");
+  check("period", static_cast<double>(options.period), options.period >= 1 && options.period <= (1 << 24),
+        "at least 1 and at most 2^24");
+  return options;
+}
 
 /// The scale that a training on Mesh starts with, `make_loss_scale<cluster>({.initial = 0x1p24, .period = 50})`; options out
 /// of range raise value_error.
@@ -155,24 +168,5 @@ template <class Mesh = mesh<>>
 static_loss_scale<Mesh> make_static_loss_scale(double scale) {
   return {make_scalar(checked({.initial = scale, .floor = scale}).initial)};
 }
-
-#if defined(TESSERA_COMPILED)
-
-TESSERA_COMPILED const loss_scale_options& checked(const loss_scale_options& options) {
-  const auto check = [](const char* name, double value, bool holds, const char* range) {
-    optim::checked("loss_scale", name, value, holds, range);
-  };
-  check("floor", options.floor, options.floor > 0, "finite and more than 0");
-  check("ceiling", options.ceiling, options.ceiling >= options.floor && options.ceiling <= 0x1p127,
-        "at least floor and at most 2^127");
-  check("initial", options.initial, options.initial >= options.floor && options.initial <= options.ceiling,
-        "at least floor and at most ceiling");
-  check("factor", options.factor, options.factor > 1, "finite and more than 1");
-  check("period", static_cast<double>(options.period), options.period >= 1 && options.period <= (1 << 24),
-        "at least 1 and at most 2^24");
-  return options;
-}
-
-#endif
 
 }  // namespace tessera::nn
