@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tessera: linear: the last extent of the input is not in_features; make the layers chain
+// expect: tessera: layer: the last extent of the input is not in_features; make the layers chain
 // note: linear<32, 64> of float32[32@data,64]
 #include "arrays.hpp"
 #include "cure.hpp"

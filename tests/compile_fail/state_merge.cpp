@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: merge: none of the states has one of the variables; pass all that split gave
 // note: mean
+#include "cure.hpp"
 #include "trained.hpp"
 
 #include <tessera/nn/state.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: split: no filter takes one of the variables; add everything_else
 // note: mean
+#include "cure.hpp"
 #include "trained.hpp"
 
 #include <tessera/nn/state.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: vmap: the function changes a variable of a module, of which there is one for all examples
 // note: int32[]
+#include "cure.hpp"
 #include "trained.hpp"
 
 #include <tessera/transform/vmap.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: tessera: while_loop: the condition changes a variable; change it in the body
+#include "cure.hpp"
 #include "trained.hpp"
 
 #include <tessera/ops/control.hpp>
