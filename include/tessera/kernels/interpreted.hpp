@@ -11,6 +11,14 @@ namespace tessera::kernels {
 
 namespace detail {
 
+/// Whether vector functions compile: xsimd 8.1 hands its own vectors to what are macros with casts in AVX-512 code that is
+/// not optimised.
+#if defined(__AVX512BW__) && !defined(__OPTIMIZE__)
+inline constexpr bool has_lane_functions = false;
+#else
+inline constexpr bool has_lane_functions = true;
+#endif
+
 template <graph::op Code, dtype D>
 double lane_of(double x) {
   using batch = xsimd::batch<storage_t<D>>;
@@ -64,17 +72,24 @@ double lane_function(graph::op code, double a, double b) {
 
 }  // namespace detail
 
-/// Functions of one floating-point element as a lane of a vector computes them; of other types as naive::fused has them. What is not rounded (comparisons, extrema) or rounded once (+, -, *, /, sqrt) is the same in both.
+/// Functions of one floating-point element as a lane of a vector computes them; of other types as naive::fused has them.
+/// What is not rounded (comparisons, extrema) or rounded once (+, -, *, /, sqrt) is the same in both.
 struct interpreted_functions {
   template <class Number>
   static double unary(graph::op code, Number x, dtype d) {
-    if (accumulator(d) == dtype::f32) return detail::lane_function<f32>(code, x);
-    return d == dtype::f64 ? detail::lane_function<f64>(code, x) : naive::unary(code, x);
+    if constexpr (detail::has_lane_functions) {
+      if (accumulator(d) == dtype::f32) return detail::lane_function<f32>(code, x);
+      if (d == dtype::f64) return detail::lane_function<f64>(code, x);
+    }
+    return naive::unary(code, x);
   }
   template <class Number>
   static double binary(graph::op code, Number a, Number b, dtype d) {
-    if (accumulator(d) == dtype::f32) return detail::lane_function<f32>(code, a, b);
-    return d == dtype::f64 ? detail::lane_function<f64>(code, a, b) : naive::binary(code, a, b);
+    if constexpr (detail::has_lane_functions) {
+      if (accumulator(d) == dtype::f32) return detail::lane_function<f32>(code, a, b);
+      if (d == dtype::f64) return detail::lane_function<f64>(code, a, b);
+    }
+    return naive::binary(code, a, b);
   }
 };
 

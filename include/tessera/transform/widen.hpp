@@ -6,6 +6,8 @@
 
 namespace tessera::transform {
 
+using graph::op;
+
 /// How an operation treats 16-bit numbers: element by element, rounding each result; or moved as they are; or read as
 /// they are and summed in float32; or all in float32.
 enum class small_numbers : std::uint8_t { as_they_are, read, widened };
