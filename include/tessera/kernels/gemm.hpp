@@ -254,9 +254,9 @@ inline void gemm_in_tiles(const gemm_problem<bfloat16>& p, bool parallel) {
   const std::int64_t threads =
       parallel ? std::clamp<std::int64_t>(products / (8 * worth_a_thread), 1, concurrency()) : 1;
   const std::int64_t apart = p.c_stride == 0 ? 1 : p.groups;
-  const std::int64_t parts = ceil_div(threads, std::min(apart, threads));
   const bool by_rows = p.m >= p.n;
   const std::int64_t blocks = ceil_div(by_rows ? p.m : p.n, tiled_product::block);
+  const std::int64_t parts = std::min(blocks, ceil_div(threads, std::min(apart, threads)));
   parallel_for(apart * parts, threads > 1, [&](std::int64_t task) {
     const std::int64_t first = part(blocks, parts, task % parts) * tiled_product::block;
     const std::int64_t last = part(blocks, parts, task % parts + 1) * tiled_product::block;
