@@ -4,6 +4,7 @@
 
 #include <tessera/analysis/lowered.hpp>
 #include <tessera/graph/paths.hpp>
+#include <tessera/graph/worklist.hpp>
 #include <tessera/transform/grad_control.hpp>
 #include <tessera/transform/value_and_grad.hpp>
 
@@ -50,20 +51,13 @@ struct saved_residual {
 /// what its bodies read.
 constexpr graph::list<char> read_for(const graph::graph& g, const graph::list<int>& outputs,
                                      const graph::list<char>& given) {
-  graph::list<char> seen(g.nodes.size(), 0);
-  graph::list<int> stack;
-  const auto push = [&](int node) {
-    if (seen[static_cast<std::size_t>(node)]) return;
-    seen[static_cast<std::size_t>(node)] = 1;
-    stack.push_back(node);
-  };
-  for (int o : outputs) push(o);
-  while (!stack.empty()) {
-    const int node = stack.back();
-    stack.pop_back();
+  graph::worklist todo(graph::list<char>(g.nodes.size(), 0));
+  for (int o : outputs) todo.push(o);
+  while (!todo.empty()) {
+    const int node = todo.pop();
     if (given[static_cast<std::size_t>(node)]) continue;
     if (g.at(node).code != graph::op::control) {
-      graph::for_each_read(g, node, push);
+      graph::for_each_read(g, node, [&](int read) { todo.push(read); });
       continue;
     }
     const graph::control c = graph::control_of(g.at(node));
@@ -80,9 +74,9 @@ constexpr graph::list<char> read_for(const graph::graph& g, const graph::list<in
           needed[i] = 1;
     }
     for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (needed[i]) push(arguments[i]);
+      if (needed[i]) todo.push(arguments[i]);
   }
-  return seen;
+  return todo.seen;
 }
 
 /// Finds the line of node `id` in graph or body `g`: its own, or that of the nearest node that has one, later ones first.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/graph/control.hpp>
+#include <tessera/graph/worklist.hpp>
 #include <tessera/transform/cheap.hpp>
 #include <tessera/transform/host_moves.hpp>
 
@@ -115,26 +116,19 @@ struct partial_evaluation {
   /// backward part computes again anyway.
   constexpr graph::list<int> saved_for(const graph::list<int>& outputs) const {
     graph::list<int> saved;
-    graph::list<char> seen = available;
-    graph::list<int> stack;
-    const auto push = [&](int node) {
-      if (seen[static_cast<std::size_t>(node)]) return;
-      seen[static_cast<std::size_t>(node)] = 1;
-      stack.push_back(node);
-    };
-    for (int o : outputs) push(o);
-    while (!stack.empty()) {
-      const int node = stack.back();
-      stack.pop_back();
+    graph::worklist todo(available);
+    for (int o : outputs) todo.push(o);
+    while (!todo.empty()) {
+      const int node = todo.pop();
       const auto at = static_cast<std::size_t>(node);
       const op code = joint.at(node).code;
       const bool storable = !is(code, graph::op_kind::list) && code != op::control && code != op::name;
       const bool kept = !(made_again(node) && easy[at]) && storable && may_keep(node);
       if (known[at] && (kept || renamed_on_host(node))) saved.push_back(node);
       else
-        for (int k = 0; k < joint.at(node).operand_count(); ++k) push(joint.at(node).operands[k]);
+        for (int k = 0; k < joint.at(node).operand_count(); ++k) todo.push(joint.at(node).operands[k]);
     }
-    return without_remade(saved, seen);
+    return without_remade(saved, todo.seen);
   }
 
   /// The saved values without those that are cheap to compute from the others and from what is computed again, all of
