@@ -4,37 +4,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 
-#include <tessera/core/error.hpp>
 #include <tessera/kernels/detail/gemm_pack.hpp>
 #include <tessera/kernels/detail/gemm_tile.hpp>
 #include <tessera/kernels/detail/gemm_tiles.hpp>
 #include <tessera/kernels/detail/workspace.hpp>
+#include <tessera/kernels/gemm_problem.hpp>
 #include <tessera/kernels/parallel.hpp>
 
 namespace tessera::kernels {
-
-/// C_g = A_g B_g, or C_g += A_g B_g, for each group g, on row-major matrices; of 16-bit numbers C is float.
-template <class T>
-struct gemm_problem {
-  std::int64_t m = 0;         ///< rows of C and A, of one group
-  std::int64_t n = 0;         ///< columns of C and B
-  std::int64_t k = 0;         ///< columns of A, rows of B
-  bool a_transposed = false;  ///< A is stored (k, m) instead of (m, k)
-  bool b_transposed = false;  ///< B is stored (n, k) instead of (k, n)
-  const T* a = nullptr;
-  std::int64_t lda = 0;  ///< elements from one stored row to the next
-  const T* b = nullptr;
-  std::int64_t ldb = 0;
-  compute_t<T>* c = nullptr;
-  std::int64_t ldc = 0;
-  bool accumulate = false;  ///< add the product to C instead of overwriting C
-  std::int64_t groups = 1;
-  std::int64_t a_stride = 0;  ///< elements from one group to the next
-  std::int64_t b_stride = 0;  ///< 0: the groups share one B
-  std::int64_t c_stride = 0;  ///< 0: the groups' products are summed into one C, as if k were groups * k
-};
 
 namespace detail {
 
@@ -47,6 +25,9 @@ inline constexpr std::int64_t packed_a_size = (std::int64_t{1} << 18) / static_c
 
 template <class T>
 inline constexpr std::int64_t packed_b_size = (std::int64_t{3} << 19) / static_cast<std::int64_t>(sizeof(compute_t<T>));
+
+/// Elements of C in the second cache when work on finished ones begins.
+inline constexpr std::int64_t finish_at_once = std::int64_t{1} << 16;
 
 /// The i-th of `parts` nearly equal parts of [0, n) starts here; the part after the last starts at n.
 constexpr std::int64_t part(std::int64_t n, std::int64_t parts, std::int64_t i) {
@@ -70,6 +51,8 @@ class gemm_run {
 
   explicit gemm_run(const gemm_problem<T>& problem)
       : p_(problem),
+        a_(left_side(problem)),
+        b_(right_side(problem)),
         depth_groups_(problem.c_stride == 0 ? problem.groups : 1),
         row_groups_(problem.b_stride == 0 && problem.c_stride != 0 ? problem.groups : 1),
         batches_(problem.groups / (depth_groups_ * row_groups_)),
@@ -101,75 +84,146 @@ class gemm_run {
   }
 
  private:
+  /// Blocks of C with finishing work are not higher, so that their rows are long.
+  static constexpr std::int64_t finished_rows = 252;
+
   /// Up to this many panels of rows, packing B costs more than reading it where it is.
   static constexpr std::int64_t few_panels = 4;
 
-  gemm_operand<T> a(std::int64_t group) const { return {p_.a + group * p_.a_stride, p_.lda, p_.m, p_.a_transposed}; }
-  gemm_operand<T> b(std::int64_t group) const { return {p_.b + group * p_.b_stride, p_.ldb, p_.n, !p_.b_transposed}; }
   std::int64_t panel_row(std::int64_t panel) const { return part(p_.m, panels_, panel); }
 
-  /// Packs `lines` lines of the steps [start, start + depth), which may span several groups.
-  template <class Operand>
-  void pack_steps(const Operand& operand, std::int64_t group, std::int64_t line, std::int64_t lines, std::int64_t start,
-                  std::int64_t depth, packed* to, std::int64_t step) const {
+  /// A panel that is to be packed: its lines within a group, and where they go.
+  struct destination {
+    std::int64_t line, lines;
+    packed* to;
+    std::int64_t step;
+  };
+
+  /// Calls f(group, first, steps, done) for the parts of [start, start + depth) that lie in one group each.
+  template <class F>
+  void for_each_part(std::int64_t start, std::int64_t depth, F&& f) const {
     for (std::int64_t done = 0; done < depth;) {
-      const std::int64_t within = (start + done) % p_.k;
-      const std::int64_t steps = std::min(depth - done, p_.k - within);
-      pack(operand(group + (start + done) / p_.k), line, lines, within, steps, to + done * step, step);
+      const std::int64_t first = (start + done) % p_.k;
+      const std::int64_t steps = std::min(depth - done, p_.k - first);
+      f((start + done) / p_.k, first, steps, done);
       done += steps;
     }
   }
 
+  /// Packs panels [first, last), neighbours in one group, of the steps [start, start + depth), by way of the staging
+  /// memory where they have to be made.
+  template <class Panel>
+  void pack_panels(const gemm_side<T>& side, std::int64_t group, Panel panel, std::int64_t first, std::int64_t last,
+                   std::int64_t start, std::int64_t depth) const {
+    const std::int64_t line = panel(first).line;
+    const std::int64_t lines = panel(last - 1).line + panel(last - 1).lines - line;
+    T* const staged = side.source ? staging<T>() : nullptr;
+    if (side.source)
+      for_each_part(start, depth, [&](std::int64_t g, std::int64_t within, std::int64_t steps, std::int64_t done) {
+        side.make(group + g, line, lines, within, steps, staged + done * lines);
+      });
+    for (std::int64_t q = first; q < last; ++q)
+      for_each_part(start, depth, [&](std::int64_t g, std::int64_t within, std::int64_t steps, std::int64_t done) {
+        const destination d = panel(q);
+        packed* const to = d.to + done * d.step;
+        if (side.source)
+          pack(side.made(staged + done * lines, lines, steps), d.line - line, d.lines, 0, steps, to, d.step);
+        else pack(side.of(group + g), d.line, d.lines, within, steps, to, d.step);
+      });
+  }
+
   /// All rows of the strip times its columns of B, over the steps [start, start + depth) of the depth. B is packed a
-  /// panel at a time, just before its first use, while its place in the first cache is warm.
+  /// panel at a time, just before its first use, while its place in the first cache is warm; several where it is made.
   void multiply_strip(const gemm_region& strip, std::int64_t start, std::int64_t depth, packed* packed_a,
                       packed* packed_b) const {
     const std::int64_t panels = strip.row_end - strip.row_begin;
-    const std::int64_t at_once = (packed_a_size<T> - width<T>) / (depth * tile_rows<T>);
+    const std::int64_t room = (packed_a_size<T> - width<T>) / (depth * tile_rows<T>);
+    const std::int64_t at_once = p_.finish ? std::min(room, finished_rows / tile_rows<T>) : room;
     const std::int64_t row_blocks = ceil_div(panels, at_once);
+    const std::int64_t packed_at_once = b_.source ? staged_lines<T>(depth) / tile_columns<T> : 1;
+    const bool last = start + depth == depth_;
     for (std::int64_t i = 0; i < row_blocks; ++i) {
       gemm_region block = strip;
       block.row_begin = strip.row_begin + part(panels, row_blocks, i);
       block.row_end = strip.row_begin + part(panels, row_blocks, i + 1);
       pack_rows_of_a(block, start, depth, packed_a);
+      std::int64_t finished = strip.column_begin;
       for (std::int64_t q = strip.column_begin; q < strip.column_end; ++q) {
-        const std::int64_t slot = row_blocks == 1 ? 0 : q - strip.column_begin;
-        packed* const panel = packed_b + slot * depth * tile_columns<T>;
-        if constexpr (std::is_same_v<T, packed>) {
-          if (panels <= few_panels && readable_in_place(q)) {
-            multiply_panel(block, q, start, depth, packed_a, b(strip.batch).at(q * tile_columns<T>, start), p_.ldb);
-            continue;
-          }
+        const bool keep = row_blocks > 1 || b_.source;
+        packed* const panel = packed_b + (keep ? q - strip.column_begin : 0) * depth * tile_columns<T>;
+        if (panels <= few_panels && readable_in_place(q)) {
+          if constexpr (std::is_same_v<T, packed>)
+            multiply_panel(block, q, start, depth, packed_a, b_.of(strip.batch).at(q * tile_columns<T>, start), p_.ldb);
+        } else {
+          if (i == 0 && (q - strip.column_begin) % packed_at_once == 0)
+            pack_panels_of_b(strip.batch, q, std::min(q + packed_at_once, strip.column_end), start, depth, panel);
+          multiply_panel(block, q, start, depth, packed_a, panel, padded(panel_columns(q)));
         }
-        if (i == 0) pack_panel_of_b(strip.batch, q, start, depth, panel);
-        multiply_panel(block, q, start, depth, packed_a, panel, padded(panel_columns(q)));
+        if (last && p_.finish && (q + 1 == strip.column_end || worth_finishing(block, q + 1 - finished))) {
+          finish(block, finished, q + 1);
+          finished = q + 1;
+        }
       }
+    }
+  }
+
+  static bool worth_finishing(const gemm_region& block, std::int64_t column_panels) {
+    return (block.row_end - block.row_begin) * tile_rows<T> * column_panels * tile_columns<T> >= finish_at_once;
+  }
+
+  /// Tells that the block's columns in the panels [first, last) have their final values.
+  void finish(const gemm_region& block, std::int64_t first, std::int64_t last) const {
+    const std::int64_t column = first * tile_columns<T>;
+    const std::int64_t columns = std::min(last * tile_columns<T>, p_.n) - column;
+    for_each_group(block, [&](std::int64_t group, std::int64_t first_panel, std::int64_t last_panel) {
+      const std::int64_t row = panel_row(first_panel);
+      p_.finish.run(p_.finish.context, group, row, panel_row(last_panel) - row, column, columns);
+    });
+  }
+
+  /// Calls f(group, first, last) for the panels of rows of a block, by group; [first, last) are counted in the group.
+  template <class F>
+  void for_each_group(const gemm_region& block, F&& f) const {
+    for (std::int64_t r = block.row_begin; r < block.row_end;) {
+      const std::int64_t first = r % panels_;
+      const std::int64_t count = std::min(block.row_end - r, panels_ - first);
+      f(block.batch + r / panels_, first, first + count);
+      r += count;
     }
   }
 
   /// B needs no packing for few rows if its own rows are short: longer ones share cache sets and span pages.
   bool readable_in_place(std::int64_t q) const {
     constexpr std::int64_t short_row = 1024 / static_cast<std::int64_t>(sizeof(T));
-    return !p_.b_transposed && p_.ldb <= short_row && depth_groups_ == 1 && panel_columns(q) == tile_columns<T>;
+    return std::is_same_v<T, packed> && !b_.source && !p_.b_transposed && p_.ldb <= short_row && depth_groups_ == 1 &&
+           panel_columns(q) == tile_columns<T>;
   }
 
   std::int64_t panel_columns(std::int64_t q) const { return std::min(tile_columns<T>, p_.n - q * tile_columns<T>); }
   static std::int64_t padded(std::int64_t columns) { return ceil_div(columns, width<T>) * width<T>; }
 
-  void pack_panel_of_b(std::int64_t group, std::int64_t q, std::int64_t start, std::int64_t depth,
-                       packed* panel) const {
-    const std::int64_t columns = panel_columns(q);
-    pack_steps([this](std::int64_t g) { return b(g); }, group, q * tile_columns<T>, columns, start, depth, panel,
-               padded(columns));
+  void pack_panels_of_b(std::int64_t group, std::int64_t first, std::int64_t last, std::int64_t start,
+                        std::int64_t depth, packed* to) const {
+    const auto panel = [&](std::int64_t q) {
+      const std::int64_t columns = panel_columns(q);
+      return destination{q * tile_columns<T>, columns, to + (q - first) * depth * tile_columns<T>, padded(columns)};
+    };
+    pack_panels(b_, group, panel, first, last, start, depth);
   }
 
   void pack_rows_of_a(const gemm_region& block, std::int64_t start, std::int64_t depth, packed* packed_a) const {
-    for (std::int64_t r = block.row_begin; r < block.row_end; ++r) {
-      const std::int64_t row = panel_row(r % panels_);
-      const std::int64_t rows = panel_row(r % panels_ + 1) - row;
-      pack_steps([this](std::int64_t g) { return a(g); }, block.batch + r / panels_, row, rows, start, depth,
-                 packed_a + (r - block.row_begin) * depth * tile_rows<T>, rows);
-    }
+    const std::int64_t at_once = a_.source ? staged_lines<T>(depth) / tile_rows<T> : 1;
+    packed* to = packed_a;
+    for_each_group(block, [&](std::int64_t group, std::int64_t first, std::int64_t last) {
+      const auto panel = [&](std::int64_t r) {
+        const std::int64_t row = panel_row(r);
+        const std::int64_t rows = panel_row(r + 1) - row;
+        return destination{row, rows, to + (r - first) * depth * tile_rows<T>, rows};
+      };
+      for (std::int64_t r = first; r < last; r += at_once)
+        pack_panels(a_, group, panel, r, std::min(r + at_once, last), start, depth);
+      to += (last - first) * depth * tile_rows<T>;
+    });
   }
 
   void multiply_panel(const gemm_region& block, std::int64_t q, std::int64_t start, std::int64_t depth,
@@ -186,6 +240,7 @@ class gemm_run {
   }
 
   gemm_problem<T> p_;
+  gemm_side<T> a_, b_;
   std::int64_t depth_groups_, row_groups_, batches_, panels_, depth_;
 };
 
@@ -208,29 +263,14 @@ std::int64_t gemm_row_parts(const gemm_run<T>& run, std::int64_t threads) {
   return best;
 }
 
-template <class T>
-void check_gemm(const gemm_problem<T>& p) {
-  const auto refuse = [](const char* name, std::int64_t value, const char* least, std::int64_t bound) {
-    throw shape_error("tessera: gemm: " + std::string(name) + " is " + std::to_string(value) +
-                      "; it must be at least " + least + std::to_string(bound));
-  };
-  if (p.m < 0) refuse("m", p.m, "", 0);
-  if (p.n < 0) refuse("n", p.n, "", 0);
-  if (p.k < 0) refuse("k", p.k, "", 0);
-  if (p.groups < 0) refuse("groups", p.groups, "", 0);
-  const std::int64_t a_row = p.a_transposed ? p.m : p.k;
-  const std::int64_t b_row = p.b_transposed ? p.k : p.n;
-  if (p.lda < a_row) refuse("lda", p.lda, "the length of a stored row of A, ", a_row);
-  if (p.ldb < b_row) refuse("ldb", p.ldb, "the length of a stored row of B, ", b_row);
-  if (p.ldc < p.n) refuse("ldc", p.ldc, "the length of a row of C, ", p.n);
-}
-
 /// What a product of depth 0 leaves in C: zeros, or C itself when accumulating.
 template <class T>
 void gemm_of_no_depth(const gemm_problem<T>& p) {
-  if (p.accumulate) return;
-  for (std::int64_t g = 0; g < (p.c_stride == 0 ? 1 : p.groups); ++g)
-    for (std::int64_t i = 0; i < p.m; ++i) std::fill_n(p.c + g * p.c_stride + i * p.ldc, p.n, compute_t<T>{0});
+  for (std::int64_t g = 0; g < (p.c_stride == 0 ? 1 : p.groups); ++g) {
+    for (std::int64_t i = 0; i < p.m && !p.accumulate; ++i)
+      std::fill_n(p.c + g * p.c_stride + i * p.ldc, p.n, compute_t<T>{0});
+    finish_in_parts(p.finish, g, 0, p.m, 0, p.n, finish_at_once);
+  }
 }
 
 /// Products below this many multiplications are not worth another thread.
@@ -240,12 +280,16 @@ inline constexpr std::int64_t worth_a_thread = std::int64_t{1} << 17;
 
 /// Group g of a problem in matrix registers.
 inline tiled_product in_tiles(const gemm_problem<bfloat16>& p, std::int64_t g) {
-  return {{p.a + g * p.a_stride, p.lda, p.m, p.a_transposed},
-          {p.b + g * p.b_stride, p.ldb, p.n, !p.b_transposed},
+  const bool summed = p.c_stride == 0;
+  return {left_side(p),
+          right_side(p),
+          g,
           p.k,
           p.c + g * p.c_stride,
           p.ldc,
-          p.accumulate || (p.c_stride == 0 && g > 0)};
+          p.accumulate || (summed && g > 0),
+          summed && g + 1 < p.groups ? gemm_finish{} : p.finish,
+          summed ? 0 : g};
 }
 
 /// Each thread takes rows of some groups; where rows are few, columns.
@@ -280,6 +324,9 @@ inline void gemm_in_tiles(const gemm_problem<bfloat16>& p, bool parallel) {
 /// Bits: each element is summed along k in an order that depends on k alone (groups * k when summed), by fused
 /// multiply-adds. So neither threads, nor m, n, transposition or leading dimensions, nor cutting rows or columns into
 /// shards, changes a bit. Of bfloat16 in matrix registers (AMX) steps are added two by two and subnormals are zeros.
+///
+/// Sources are asked for each element once a packing: each thread that needs it, and A again for each strip of columns
+/// (wider than 1.5 MiB of packed B). Finishing work gets the values gemm() alone would have left in C.
 ///
 /// Nothing is allocated but a thread's scratch memory, once. May be called from inside parallel_for.
 /// Throws shape_error for a negative size or a leading dimension shorter than a row.

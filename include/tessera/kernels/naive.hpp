@@ -16,6 +16,16 @@
 
 namespace tessera::kernels::naive {
 
+/// Element [row, column] of group g of a stored operand: what lies there, or what its source makes.
+template <class T>
+compute_t<T> stored(const gemm_source<T>& source, const T* data, std::int64_t g, std::int64_t row, std::int64_t column,
+                    std::int64_t leading, std::int64_t stride) {
+  if (!source) return compute_t<T>{data[g * stride + row * leading + column]};
+  T made{};
+  source.run(source.context, g, row, 1, column, 1, &made, 1);
+  return compute_t<T>{made};
+}
+
 /// C[g, i, j] = sum over p of A[g, i, p] B[g, p, j].  g: groups, i: m, j: n, p: k.
 template <class T>
 void gemm(const gemm_problem<T>& q, bool = false) {
@@ -27,10 +37,12 @@ void gemm(const gemm_problem<T>& q, bool = false) {
         number& c = q.c[g * q.c_stride + i * q.ldc + j];
         number sum = q.accumulate || (summed && g > 0) ? c : number{0};
         for (std::int64_t p = 0; p < q.k; ++p)
-          sum += number{q.a[g * q.a_stride + (q.a_transposed ? p * q.lda + i : i * q.lda + p)]} *
-                 number{q.b[g * q.b_stride + (q.b_transposed ? j * q.ldb + p : p * q.ldb + j)]};
+          sum += stored(q.a_source, q.a, g, q.a_transposed ? p : i, q.a_transposed ? i : p, q.lda, q.a_stride) *
+                 stored(q.b_source, q.b, g, q.b_transposed ? j : p, q.b_transposed ? p : j, q.ldb, q.b_stride);
         c = sum;
       }
+  for (std::int64_t g = 0; q.finish && g < (summed && q.groups > 0 ? 1 : q.groups); ++g)
+    q.finish.run(q.finish.context, g, 0, q.m, 0, q.n);
 }
 
 /// a + b, a b, or the larger or smaller of the two; NaN when either is NaN.

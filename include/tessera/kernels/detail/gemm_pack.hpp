@@ -7,6 +7,7 @@
 
 #include <tessera/kernels/arch/transpose.hpp>
 #include <tessera/kernels/detail/simd.hpp>
+#include <tessera/kernels/gemm_problem.hpp>
 
 namespace tessera::kernels::detail {
 
@@ -24,6 +25,40 @@ struct gemm_operand {
     return data + (depth_major ? depth * leading + line : line * leading + depth);
   }
 };
+
+/// One side of a product, of all its groups.
+template <class T>
+struct gemm_side {
+  gemm_operand<T> first;  ///< of group 0
+  std::int64_t stride = 0;
+  gemm_source<T> source;
+
+  gemm_operand<T> of(std::int64_t group) const {
+    return {first.data + group * stride, first.leading, first.lines, first.depth_major};
+  }
+
+  /// Asks the source for lines [line, line + lines) of steps [start, start + depth).
+  void make(std::int64_t group, std::int64_t line, std::int64_t lines, std::int64_t start, std::int64_t depth,
+            T* to) const {
+    if (first.depth_major) source.run(source.context, group, start, depth, line, lines, to, lines);
+    else source.run(source.context, group, line, lines, start, depth, to, depth);
+  }
+
+  /// What make() wrote, as an operand of its own.
+  gemm_operand<T> made(const T* at, std::int64_t lines, std::int64_t depth) const {
+    return {at, first.depth_major ? lines : depth, lines, first.depth_major};
+  }
+};
+
+template <class T>
+gemm_side<T> left_side(const gemm_problem<T>& p) {
+  return {{p.a, p.lda, p.m, p.a_transposed}, p.a_stride, p.a_source};
+}
+
+template <class T>
+gemm_side<T> right_side(const gemm_problem<T>& p) {
+  return {{p.b, p.ldb, p.n, !p.b_transposed}, p.b_stride, p.b_source};
+}
 
 /// to[p * step + i] = from[p * leading + i] for i < lines, 0 for lines <= i < step. May write up to width - 1 elements
 /// after the last step. 16-bit elements become floats. `readable` says how many elements of a row may be read, which is at least `lines`.

@@ -65,18 +65,20 @@ inline void pack_tiles(const gemm_operand<bfloat16>& from, bool left, std::int64
 /// One product C (+)= A B over a rectangle of C, on this thread. Every element is summed pair by pair along the depth,
 /// whatever the rectangle.
 struct tiled_product {
-  gemm_operand<bfloat16> a;
-  gemm_operand<bfloat16> b;
+  gemm_side<bfloat16> a;
+  gemm_side<bfloat16> b;
+  std::int64_t group;
   std::int64_t depth;
   float* c;
   std::int64_t c_step;
   bool accumulate;
+  gemm_finish finish;
+  std::int64_t finished_group;
 
   static constexpr std::int64_t block = 2 * tile_lines;
   static constexpr std::int64_t most_depth = 1024;
   static constexpr std::int64_t a_room = block * most_depth;
-  static constexpr std::int64_t b_room =
-      (static_cast<std::int64_t>(workspace_bytes) - 64 * 1024) / 2 - a_room;  ///< beside A and a block of C
+  static constexpr std::int64_t b_room = static_cast<std::int64_t>(workspace_bytes - staging_bytes) / 2 - a_room;
 
   static constexpr std::int64_t up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
@@ -85,32 +87,57 @@ struct tiled_product {
     auto* const packed_a = reinterpret_cast<bfloat16*>(workspace());
     for (std::int64_t k = 0; k < depth; k += most_depth) {
       const std::int64_t steps = std::min(most_depth, depth - k);
-      const std::int64_t columns = b_room / up(steps, tile_depth) / block * block;
+      const std::int64_t columns = std::min(b_room / up(steps, tile_depth) / block * block, widest);
       for (std::int64_t j = column; j < last_column; j += columns)
         multiply_strip(row, last_row, j, std::min(last_column, j + columns), k, steps, packed_a);
     }
   }
 
  private:
-  void pack_pair(const gemm_operand<bfloat16>& from, bool left, std::int64_t line, std::int64_t last, std::int64_t k,
-                 std::int64_t steps, bfloat16* to) const {
+  /// A row of blocks of C is not wider, so that it stays in the second cache.
+  static constexpr std::int64_t widest = 4096;
+
+  /// Calls f(operand, line, last, start) for the blocks of lines [first, end) of a side in order: the operand's lines
+  /// [line, last) from step `start` on are the block.
+  template <class F>
+  void for_each_block(const gemm_side<bfloat16>& side, std::int64_t first, std::int64_t end, std::int64_t k,
+                      std::int64_t steps, F&& f) const {
+    const std::int64_t at_once = side.source ? staged_lines<bfloat16>(steps) / block * block : end - first;
+    for (std::int64_t base = first; base < end; base += at_once) {
+      const std::int64_t last = std::min(end, base + at_once);
+      if (side.source) side.make(group, base, last - base, k, steps, staging<bfloat16>());
+      for (std::int64_t i = base; i < last; i += block)
+        if (side.source) f(i, side.made(staging<bfloat16>(), last - base, steps), i - base, last - base, 0);
+        else f(i, side.of(group), i, last, k);
+    }
+  }
+
+  static void pack_pair(const gemm_operand<bfloat16>& from, bool left, std::int64_t line, std::int64_t last,
+                        std::int64_t start, std::int64_t steps, bfloat16* to) {
     for (std::int64_t half = 0; half < 2; ++half)
       pack_tiles(from, left, line + half * tile_lines, std::clamp<std::int64_t>(last - line - half * tile_lines, 0, 16),
-                 k, steps, to + half * tile_lines * up(steps, tile_depth));
+                 start, steps, to + half * tile_lines * up(steps, tile_depth));
   }
 
   void multiply_strip(std::int64_t row, std::int64_t last_row, std::int64_t column, std::int64_t last_column,
                       std::int64_t k, std::int64_t steps, bfloat16* packed_a) const {
     const std::int64_t padded = up(steps, tile_depth);
     bfloat16* const packed_b = packed_a + a_room;
-    for (std::int64_t j = column; j < last_column; j += block)
-      pack_pair(b, false, j, last_column, k, steps, packed_b + (j - column) * padded);
-    for (std::int64_t i = row; i < last_row; i += block) {
-      pack_pair(a, true, i, last_row, k, steps, packed_a);
-      for (std::int64_t j = column; j < last_column; j += block)
-        multiply_block(padded, packed_a, packed_b + (j - column) * padded, std::min(block, last_row - i),
-                       std::min(block, last_column - j), c + i * c_step + j, accumulate || k > 0);
-    }
+    using operand = gemm_operand<bfloat16>;
+    for_each_block(b, column, last_column, k, steps,
+                   [&](std::int64_t j, const operand& from, std::int64_t line, std::int64_t last, std::int64_t start) {
+                     pack_pair(from, false, line, last, start, steps, packed_b + (j - column) * padded);
+                   });
+    for_each_block(a, row, last_row, k, steps,
+                   [&](std::int64_t i, const operand& from, std::int64_t line, std::int64_t last, std::int64_t start) {
+                     pack_pair(from, true, line, last, start, steps, packed_a);
+                     const std::int64_t rows = std::min(block, last_row - i);
+                     for (std::int64_t j = column; j < last_column; j += block)
+                       multiply_block(padded, packed_a, packed_b + (j - column) * padded, rows,
+                                      std::min(block, last_column - j), c + i * c_step + j, accumulate || k > 0);
+                     if (finish && k + steps == depth)
+                       finish.run(finish.context, finished_group, i, rows, column, last_column - column);
+                   });
   }
 
   /// A block of C, by way of a whole one where it is smaller.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -15,6 +16,9 @@ namespace tessera::kernels::detail {
 
 /// One huge page: packed operands then cost one TLB entry, and first touch costs a fortieth of what small pages cost.
 inline constexpr std::size_t workspace_bytes = std::size_t{2} << 20;
+
+/// The last part of the workspace, where operands of products that are made on the fly lie before they are packed.
+inline constexpr std::size_t staging_bytes = std::size_t{1} << 18;
 
 /// This thread's scratch memory: workspace_bytes long and so aligned. Its contents last only until the next kernel runs
 /// on this thread, so nobody may wait for other tasks while using it.
@@ -31,6 +35,17 @@ inline std::byte* workspace() {
     return made;
   }();
   return static_cast<std::byte*>(block.get());
+}
+
+template <class T>
+T* staging() {
+  return reinterpret_cast<T*>(workspace() + workspace_bytes - staging_bytes);
+}
+
+/// How many lines of `depth` elements fit there.
+template <class T>
+constexpr std::int64_t staged_lines(std::int64_t depth) {
+  return static_cast<std::int64_t>(staging_bytes / sizeof(T)) / depth;
 }
 
 }  // namespace tessera::kernels::detail
