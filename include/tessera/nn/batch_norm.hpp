@@ -22,7 +22,8 @@ namespace nn {
 /// and max(E[x^2] - E[x]^2, 0) in one all-reduce. Each call moves the running statistics `mean` and `var` (batch_stat,
 /// 0 and 1 at first), running = momentum running + (1 - momentum) batch, with the biased variance; an empty batch
 /// leaves them unchanged. After `nn::eval(model)`, or with `use_running_average<true>`, they are used instead and left
-/// alone. Options: `momentum<0.99>`, `epsilon<1e-5>` and those of layer_norm; the statistics are cut as the scale.
+/// alone. Options: `momentum<0.99>`, `epsilon<1e-5>` and those of layer_norm; the statistics are cut as the scale, and
+/// float32 at least.
 /// Gradient: through mean and variance of the batch, with two all-reduces in one where it is cut. Saved for it: x.
 /// Source: Ioffe and Szegedy 2015; flax.nnx.BatchNorm.
 template <std::int64_t Features, class... Options>
@@ -43,13 +44,14 @@ struct batch_norm {
 
   typename arrays::scale_type scale;
   typename arrays::bias_type bias;
-  variable<batch_stat, arrays::element, shape<Features>, statistics_spec> mean;
-  variable<batch_stat, arrays::element, shape<Features>, statistics_spec, initializers::ones()> var;
+  static constexpr dtype statistics = accumulator(arrays::element);
+  variable<batch_stat, statistics, shape<Features>, statistics_spec> mean;
+  variable<batch_stat, statistics, shape<Features>, statistics_spec, initializers::ones()> var;
   TESSERA_MODULE(batch_norm, scale, bias, mean, var)
 
   constexpr auto operator()(const ArrayLike auto& x) {
     return with_features<batch_norm>(x, [this](const auto& given) {
-      return in_float32(given, [this](const auto& in) {
+      return in_float32<typename arrays::dtypes>(given, [this](const auto& in) {
         constexpr aval type = std::remove_cvref_t<decltype(in)>::type;
         if constexpr (!always_running && type.size() > 0) {
           if (!evaluates(*this)) return by_batch(in);
@@ -69,8 +71,8 @@ struct batch_norm {
     return [&]<int... D>(std::integer_sequence<int, D...>) {
       const auto centre = tessera::mean<D...>(x);
       const auto spread = maximum(tessera::mean<D...>(square(x)) - square(centre), 0.0);
-      mean = stays * mean + (1 - stays) * reshard<statistics_spec>(astype<arrays::element>(centre));
-      var = stays * var + (1 - stays) * reshard<statistics_spec>(astype<arrays::element>(spread));
+      mean = stays * mean + (1 - stays) * reshard<statistics_spec>(astype<statistics>(centre));
+      var = stays * var + (1 - stays) * reshard<statistics_spec>(astype<statistics>(spread));
       return normalised(x, centre, spread);
     }
     (std::make_integer_sequence<int, X::type.rank - 1>{});

@@ -36,7 +36,7 @@ struct conv;
 /// y = conv(x, kernel) + bias over windows of these extents: float32[batch, height, width, In] -> float32[batch, ...,
 /// Out]; `conv<3, 16, shape<3, 3>, strides_t<2, 2>>`, or one spatial dimension. Options: `window_padding_t<...>`
 /// (same), `strides_t<...>`, `dilation_t<...>`, `feature_group_count_t<...>`, `kernel<P<...>>`, `bias<P<...>>`,
-/// `use_bias<false>`, `kernel_init<...>` (lecun_normal), `bias_init<...>` (zeros), `param_dtype<f64>`. Variables:
+/// `use_bias<false>`, `kernel_init<...>` (lecun_normal), `bias_init<...>` (zeros), `param_dtype<f64>`, `compute_dtype<bf16>`, `precision<...>`. Variables:
 /// kernel (window..., In / groups, Out), bias (Out). Cuts, gradient, memory and collectives: those of `tessera::conv`;
 /// a cut kernel needs `out_sharding<...>`. Source: flax.nnx.Conv.
 template <std::int64_t In, std::int64_t Out, std::int64_t... Window, class... Options>
@@ -50,7 +50,8 @@ struct conv<In, Out, shape<Window...>, Options...> {
   static constexpr std::int64_t out_features = Out;
   static constexpr std::int64_t groups = ops::window_options_of<Options...>(window_padding::same).groups;
   static_assert(groups > 0 && In % groups == 0, "nn::conv: feature_group_count divides the input's channels");
-  static constexpr dtype element = option_or<option::param_dtype, param_dtype<dtype::f32>, Options...>::value;
+  using dtypes = numbers<Options...>;
+  static constexpr dtype element = dtypes::storage;
   static constexpr bool has_bias = option_or<option::use_bias, use_bias<true>, Options...>::value;
 
   using kernel_spec = spec_or<option::kernel, P<>, Options...>;
@@ -58,11 +59,12 @@ struct conv<In, Out, shape<Window...>, Options...> {
   using kernel_type =
       variable<param, element, shape<Window..., In / groups, Out>, kernel_spec,
                option_or<option::kernel_init, tessera::kernel_init<initializers::lecun_normal()>, Options...>::value,
-               role::weight>;
+               role::weight, dtypes::master>;
   using bias_type = std::conditional_t<
       has_bias,
       variable<param, element, shape<Out>, bias_spec,
-               option_or<option::bias_init, tessera::bias_init<initializers::zeros()>, Options...>::value, role::bias>,
+               option_or<option::bias_init, tessera::bias_init<initializers::zeros()>, Options...>::value, role::bias,
+               dtypes::master>,
       absent>;
 
   kernel_type kernel;
@@ -71,10 +73,11 @@ struct conv<In, Out, shape<Window...>, Options...> {
 
   constexpr auto operator()(const ArrayLike auto& x, OutSharding auto... out) const {
     return with_features<conv>(x, [&](const auto& in) {
-      const auto y = with_window_options<Options...>(
-          [&](auto... options) { return tessera::conv(in, kernel, options..., out...); });
-      if constexpr (has_bias) return y + bias;
-      else return y;
+      const auto y = with_window_options<Options...>([&](auto... options) {
+        return tessera::conv(dtypes::summed(in), dtypes::summed(kernel), options..., out...);
+      });
+      if constexpr (has_bias) return dtypes::computed(y) + dtypes::computed(bias);
+      else return dtypes::computed(y);
     });
   }
 };

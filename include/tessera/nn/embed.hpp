@@ -25,7 +25,7 @@ inline constexpr auto embed_rule = ops::handles_marks{[](std::span<const aval> x
 
 /// y = embedding[ids]: int32 or uint32[...] -> float32[..., Features], one row of a table of Count rows for each
 /// number; `attend(x)` = x embedding^T: float32[..., Features] -> float32[..., Count], logits of all rows. Options:
-/// `embedding<P<...>>`, `embedding_init<...>` (normal with variance 1 / Features), `param_dtype<f64>`. The result is
+/// `embedding<P<...>>`, `embedding_init<...>` (normal with variance 1 / Features), `param_dtype<f64>`, `compute_dtype<bf16>`, `precision<...>`. The result is
 /// cut as the ids and behind them as a row; rows cut over an axis cost an all-reduce or an all-gather, whichever moves
 /// less. attend takes `out_sharding<...>` as matmul does. Gradient: rows of the cotangent added at the ids, in their
 /// order. Saved for it: the ids. Errors: a number outside [0, Count) raises index_error (negative ones count from the
@@ -36,22 +36,25 @@ struct embed {
   using allowed = allows<name, option::embedding, option::embedding_init, option::param_dtype>;
   static_assert(allowed::template check<Options...>());
   static constexpr std::int64_t out_features = Features;
-  static constexpr dtype element = option_or<option::param_dtype, param_dtype<dtype::f32>, Options...>::value;
+  using dtypes = numbers<Options...>;
+  static constexpr dtype element = dtypes::storage;
   static constexpr initializer first =
       initializers::variance_scaling(1, initializer::factor::fan_in, initializer::draw::normal, {.in = -2, .out = 0});
-  using embedding_type =
-      variable<param, element, shape<Count, Features>, spec_or<option::embedding, P<>, Options...>,
-               option_or<option::embedding_init, tessera::embedding_init<first>, Options...>::value, role::embedding>;
+  using embedding_type = variable<param, element, shape<Count, Features>, spec_or<option::embedding, P<>, Options...>,
+                                  option_or<option::embedding_init, tessera::embedding_init<first>, Options...>::value,
+                                  role::embedding, dtypes::master>;
 
   embedding_type embedding;
   TESSERA_MODULE(embed, embedding)
 
   constexpr auto operator()(const ArrayLike auto& ids) const {
-    return ops::apply<"embed", embed_rule>(ops::write_take<0, false>{}, embedding, ids);
+    return rows(ops::apply<"embed", embed_rule>(ops::write_take<0, false>{}, embedding, ids));
   }
 
   constexpr auto attend(const ArrayLike auto& x, auto... out) const {
-    return with_features<row>(x, [&](const auto& in) { return matmul(in, transpose<1, 0>(embedding), out...); });
+    return with_features<row>(x, [&](const auto& in) {
+      return dtypes::computed(matmul(dtypes::summed(in), transpose<1, 0>(dtypes::summed(embedding)), out...));
+    });
   }
 
  private:
@@ -59,6 +62,12 @@ struct embed {
     using name = layer_name<"embed", Count, Features>;
     static constexpr std::int64_t in_features = Features;
   };
+
+  template <class Y>
+  static constexpr auto rows(const Y& y) {
+    if constexpr (Poison<Y>) return y;
+    else return dtypes::computed(y);
+  }
 };
 
 }  // namespace tessera::nn

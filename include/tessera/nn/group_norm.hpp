@@ -42,7 +42,7 @@ struct group_norm {
 
   constexpr auto operator()(const ArrayLike auto& x) const {
     return with_features<group_norm>(x, [this](const auto& given) {
-      return in_float32(given, [this](const auto& in) { return this->by_group(in); });
+      return in_float32<typename arrays::dtypes>(given, [this](const auto& in) { return this->by_group(in); });
     });
   }
 

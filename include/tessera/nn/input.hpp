@@ -2,8 +2,7 @@
 // What a layer is called with: arrays, variables, what is wrong already, and inputs that do not fit the layer.
 #pragma once
 
-#include <tessera/nn/options.hpp>
-#include <tessera/nn/variable.hpp>
+#include <tessera/nn/precision.hpp>
 #include <tessera/ops/reshard.hpp>
 
 namespace tessera::nn {

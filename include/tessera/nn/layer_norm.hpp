@@ -12,7 +12,8 @@ namespace tessera::nn {
 /// The scale and bias of a normalisation over Features features.
 template <class Name, std::int64_t Features, class... Options>
 struct norm_arrays {
-  static constexpr dtype element = option_or<option::param_dtype, param_dtype<dtype::f32>, Options...>::value;
+  using dtypes = numbers<Options...>;
+  static constexpr dtype element = dtypes::storage;
   static constexpr bool has_scale = option_or<option::use_scale, use_scale<true>, Options...>::value;
   static constexpr bool has_bias = option_or<option::use_bias, use_bias<true>, Options...>::value;
   static constexpr initializer first_scale =
@@ -21,17 +22,25 @@ struct norm_arrays {
       option_or<option::bias_init, bias_init<initializers::zeros()>, Options...>::value;
 
   template <bool Used, class Spec, initializer Init, class Role>
-  using vector = std::conditional_t<Used, variable<param, element, shape<Features>, Spec, Init, Role>, absent>;
+  using vector =
+      std::conditional_t<Used, variable<param, element, shape<Features>, Spec, Init, Role, dtypes::master>, absent>;
   using scale_type = vector<has_scale, spec_or<option::scale, P<>, Options...>, first_scale, role::scale>;
   using bias_type = vector<has_bias, spec_or<option::bias, P<>, Options...>, first_bias, role::bias>;
 };
 
-/// f(x), in float32 if x has 16 bits, and then rounded to those: statistics of so few digits would be none.
-template <Expr X, class F>
+/// f(x), in float32 if x has 16 bits, and then rounded to those or to what the layer computes in: statistics of so few
+/// digits would be none.
+template <class Dtypes, Expr X, class F>
 constexpr auto in_float32(const X& x, F f) {
   constexpr dtype own = X::type.type;
-  if constexpr (is_sixteen_bit(own)) return astype<own>(f(astype<accumulator(own)>(x)));
-  else return f(x);
+  constexpr dtype within = Dtypes::statistics(own);
+  constexpr dtype result = Dtypes::converts ? Dtypes::compute : own;
+  const auto y = [&] {
+    if constexpr (within != own) return f(astype<within>(x));
+    else return f(x);
+  }();
+  if constexpr (within != result) return astype<result>(y);
+  else return y;
 }
 
 /// A parameter or statistic beside y, converted where dtypes differ.
@@ -53,8 +62,9 @@ constexpr auto scaled_and_shifted(const auto& y, const auto& scale, const auto& 
 
 /// y = (x - mean(x)) / sqrt(var(x) + epsilon) scale + bias, mean and variance over the last dimension: float32[...,
 /// Features] -> the same type. The variance is that of the differences, so it is never negative and a constant row
-/// gives exactly the bias. Options: `epsilon<1e-6>`, `use_scale<false>`, `use_bias<false>`, `scale<P<...>>`,
-/// `bias<P<...>>`, `scale_init<...>` (ones), `bias_init<...>` (zeros), `param_dtype<f64>`. Gradient: that of the
+/// gives exactly the bias. It is computed in float32 at least, whatever x is. Options: `epsilon<1e-6>`, `use_scale<false>`, `use_bias<false>`, `scale<P<...>>`,
+/// `bias<P<...>>`, `scale_init<...>` (ones), `bias_init<...>` (zeros), `param_dtype<f64>`,
+/// `compute_dtype<bf16>`, `precision<...>`. Gradient: that of the
 /// operations; with u the cotangent times scale, rstd (u - mean(u) - y mean(u y)). Saved for it: x. Collectives: two
 /// all-reduces of a number a row where the last dimension is cut. Source: flax.nnx.LayerNorm.
 template <std::int64_t Features, class... Options>
@@ -74,7 +84,7 @@ struct layer_norm {
 
   constexpr auto operator()(const ArrayLike auto& x) const {
     return with_features<layer_norm>(x, [this](const auto& given) {
-      return in_float32(given, [this](const auto& in) {
+      return in_float32<typename arrays::dtypes>(given, [this](const auto& in) {
         const auto centred = in - mean<-1>(in, keepdims);
         const auto variance = mean<-1>(square(centred), keepdims);
         return scaled_and_shifted(centred * rsqrt(variance + added), scale, bias);
@@ -103,7 +113,7 @@ struct rms_norm {
 
   constexpr auto operator()(const ArrayLike auto& x) const {
     return with_features<rms_norm>(x, [this](const auto& given) {
-      return in_float32(given, [this](const auto& in) {
+      return in_float32<typename arrays::dtypes>(given, [this](const auto& in) {
         return scaled_and_shifted(in * rsqrt(mean<-1>(square(in), keepdims) + added), scale, absent{});
       });
     });

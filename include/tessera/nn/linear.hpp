@@ -2,8 +2,7 @@
 // A fully connected layer.
 #pragma once
 
-#include <tessera/nn/options.hpp>
-#include <tessera/nn/variable.hpp>
+#include <tessera/nn/precision.hpp>
 #include <tessera/graph/visit.hpp>
 #include <tessera/ops/elementwise.hpp>
 #include <tessera/ops/matmul.hpp>
@@ -13,7 +12,8 @@ namespace tessera::nn {
 
 /// y = x kernel + bias: float32[..., In] -> float32[..., Out], Out cut as the kernel's second dimension, or all of it
 /// as `out_sharding<...>` says. Options: `kernel<P<...>>`, `bias<P<...>>`, `use_bias<false>`, `kernel_init<...>`
-/// (lecun_normal), `bias_init<...>` (zeros), `param_dtype<f64>`. Gradient, memory and collectives: those of matmul and
+/// (lecun_normal), `bias_init<...>` (zeros), `param_dtype<f64>`, `compute_dtype<bf16>`,
+/// `precision<f32, bf16>`. Gradient, memory and collectives: those of matmul and
 /// of a broadcast sum. An input whose last extent is not In does not compile. Source: flax.nnx.Linear.
 template <std::int64_t In, std::int64_t Out, class... Options>
 struct linear {
@@ -23,7 +23,8 @@ struct linear {
   static_assert(allowed::template check<Options...>());
   static constexpr std::int64_t in_features = In;
   static constexpr std::int64_t out_features = Out;
-  static constexpr dtype element = option_or<option::param_dtype, param_dtype<dtype::f32>, Options...>::value;
+  using dtypes = numbers<Options...>;
+  static constexpr dtype element = dtypes::storage;
   static constexpr bool has_bias = option_or<option::use_bias, use_bias<true>, Options...>::value;
 
   using kernel_spec = spec_or<option::kernel, P<>, Options...>;
@@ -31,11 +32,12 @@ struct linear {
   using kernel_type =
       variable<param, element, shape<In, Out>, kernel_spec,
                option_or<option::kernel_init, tessera::kernel_init<initializers::lecun_normal()>, Options...>::value,
-               role::weight>;
+               role::weight, dtypes::master>;
   using bias_type = std::conditional_t<
       has_bias,
       variable<param, element, shape<Out>, bias_spec,
-               option_or<option::bias_init, tessera::bias_init<initializers::zeros()>, Options...>::value, role::bias>,
+               option_or<option::bias_init, tessera::bias_init<initializers::zeros()>, Options...>::value, role::bias,
+               dtypes::master>,
       absent>;
 
   kernel_type kernel;
@@ -60,9 +62,13 @@ struct linear {
     } else if constexpr (!takes<X>()) {
       return std::type_identity<refusal<message::layer_features, &name::template of<X>>>{};
     } else {
-      using product = ops::result_of<"matmul", ops::matmul_rule<OutSpec>, X, kernel_type>;
+      using left = typename dtypes::template summed_t<X>;
+      using product =
+          ops::result_of<"matmul", ops::matmul_rule<OutSpec>, left, typename dtypes::template summed_t<kernel_type>>;
       if constexpr (Poison<product> || !has_bias) return std::type_identity<product>{};
-      else return std::type_identity<ops::result_of<"add", ops::add_rule, product, bias_type>>{};
+      else
+        return std::type_identity<
+            ops::result_of<"add", ops::add_rule, product, typename dtypes::template summed_t<bias_type>>>{};
     }
   }
   template <class X, class OutSpec = void>
@@ -71,12 +77,12 @@ struct linear {
   template <Expr X>
   requires(!Poison<result_type<X>>) constexpr auto operator()(const X& x,
                                                               call_site where = call_site::current()) const {
-    return plus_bias(matmul(x, kernel, where));
+    return plus_bias(matmul(dtypes::summed(x), dtypes::summed(kernel), where));
   }
   template <Expr X, class Spec>
   requires(!Poison<result_type<X, Spec>>) constexpr auto operator()(const X& x, out_sharding_t<Spec> out,
                                                                     call_site where = call_site::current()) const {
-    return plus_bias(matmul(x, kernel, out, where));
+    return plus_bias(matmul(dtypes::summed(x), dtypes::summed(kernel), out, where));
   }
   template <Variable X>
   constexpr auto operator()(const X& x, auto... out) const {
@@ -95,8 +101,8 @@ struct linear {
 
  private:
   constexpr auto plus_bias(const auto& y) const {
-    if constexpr (has_bias) return y + bias;
-    else return y;
+    if constexpr (has_bias) return dtypes::computed(y) + dtypes::computed(bias);
+    else return dtypes::computed(y);
   }
 };
 

@@ -81,7 +81,8 @@ struct linear_general<shape<In...>, shape<Out...>, Options...> {
   using in_shape = shape<In...>;
   static constexpr std::int64_t in_features = in_shape::extents.back();
   static constexpr std::int64_t out_features = shape<Out...>::extents.back();
-  static constexpr dtype element = option_or<option::param_dtype, param_dtype<dtype::f32>, Options...>::value;
+  using dtypes = numbers<Options...>;
+  static constexpr dtype element = dtypes::storage;
   static constexpr bool has_bias = option_or<option::use_bias, use_bias<true>, Options...>::value;
   static constexpr initializer kernel_start() {
     initializer init =
@@ -93,11 +94,13 @@ struct linear_general<shape<In...>, shape<Out...>, Options...> {
 
   using kernel_spec = spec_or<option::kernel, P<>, Options...>;
   using bias_spec = spec_or<option::bias, typename spec_behind<kernel_spec, sizeof...(In)>::type, Options...>;
-  using kernel_type = variable<param, element, shape<In..., Out...>, kernel_spec, kernel_start(), role::weight>;
+  using kernel_type =
+      variable<param, element, shape<In..., Out...>, kernel_spec, kernel_start(), role::weight, dtypes::master>;
   using bias_type = std::conditional_t<
       has_bias,
       variable<param, element, shape<Out...>, bias_spec,
-               option_or<option::bias_init, tessera::bias_init<initializers::zeros()>, Options...>::value, role::bias>,
+               option_or<option::bias_init, tessera::bias_init<initializers::zeros()>, Options...>::value, role::bias,
+               dtypes::master>,
       absent>;
 
   kernel_type kernel;
@@ -114,9 +117,10 @@ struct linear_general<shape<In...>, shape<Out...>, Options...> {
   template <class Spec>
   constexpr auto call(const auto& x) const {
     return with_features<linear_general>(x, [this](const auto& in) {
-      const auto product = ops::apply<"matmul", project_rule<summed, Spec>>(write_project<summed>, in, kernel);
-      if constexpr (has_bias) return product + bias;
-      else return product;
+      const auto product = ops::apply<"matmul", project_rule<summed, Spec>>(write_project<summed>, dtypes::summed(in),
+                                                                            dtypes::summed(kernel));
+      if constexpr (has_bias) return dtypes::computed(product) + dtypes::computed(bias);
+      else return dtypes::computed(product);
     });
   }
 };

@@ -32,7 +32,7 @@ struct mlp;
 
 /// Linear layers from width to width, Activation (gelu unless told) behind all but the last: `mlp<shape<784, 128, 10>,
 /// relu>` is float32[..., 784] -> float32[..., 10]. Options: `use_bias<false>`, `kernel_init<...>`, `bias_init<...>`,
-/// `param_dtype<f64>` of all layers; `tensor_parallel<"model">`: layers 0, 2, ... have their outputs cut, layers 1, 3,
+/// `param_dtype<f64>`, `compute_dtype<bf16>`, `precision<...>` of all layers; `tensor_parallel<"model">`: layers 0, 2, ... have their outputs cut, layers 1, 3,
 /// ... their inputs, so that each pair costs one all-reduce forward and one backward (a last layer without partner is
 /// uncut). Variables: `layers[i].kernel`, `layers[i].bias`. Errors, gradient, memory: those of linear_general. Source:
 /// Shoeybi et al. 2019 for the cuts.
@@ -56,7 +56,7 @@ struct mlp<shape<First, Rest...>, Activation, Options...> {
                                option_or<option::use_bias, use_bias<true>, Options...>,
                                option_or<option::kernel_init, kernel_init<initializers::lecun_normal()>, Options...>,
                                option_or<option::bias_init, bias_init<initializers::zeros()>, Options...>,
-                               option_or<option::param_dtype, param_dtype<dtype::f32>, Options...>>;
+                               typename numbers<Options...>::as_option>;
   template <std::size_t... I>
   static std::tuple<layer<I>...> layers_of(std::index_sequence<I...>);
 

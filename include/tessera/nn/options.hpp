@@ -32,6 +32,8 @@ enum class option : std::uint8_t {
   scale_init,
   embedding_init,
   param_dtype,
+  compute_dtype,
+  precision,
   epsilon,
   momentum,
   num_groups,
@@ -100,7 +102,7 @@ struct embedding_init {
   static constexpr nn::initializer value = Init;
 };
 
-/// The dtype of the layer's arrays, float32 unless told.
+/// The dtype of the layer's parameters, float32 unless told.
 template <dtype D>
 struct param_dtype {
   static constexpr nn::option about = nn::option::param_dtype;
@@ -170,6 +172,18 @@ struct layer_name {
   }
 };
 
+/// Whether an option is one of a layer that has `known`: the dtype of parameters goes with that of the computation.
+constexpr bool is_option(option given, option known) {
+  const bool of_dtypes = given == option::compute_dtype || given == option::precision;
+  return given == known || (of_dtypes && known == option::param_dtype);
+}
+
+/// Whether two options say the same thing: a precision says all dtypes.
+constexpr bool repeats(option a, option b) {
+  const auto within = [](option o) { return o == option::param_dtype || o == option::compute_dtype; };
+  return a == b || (a == option::precision && within(b)) || (b == option::precision && within(a));
+}
+
 /// Whether the options are among those a layer has, each once at most; otherwise the build stops.
 template <class Name, option... Allowed>
 struct allows {
@@ -177,9 +191,9 @@ struct allows {
   static constexpr bool fit() {
     const option given[] = {about<Options>..., option::unknown};
     for (std::size_t i = 0; i < sizeof...(Options); ++i) {
-      if (((given[i] != Allowed) && ...)) return false;
+      if ((!is_option(given[i], Allowed) && ...)) return false;
       for (std::size_t j = 0; j < i; ++j)
-        if (given[j] == given[i]) return false;
+        if (repeats(given[j], given[i])) return false;
     }
     return true;
   }

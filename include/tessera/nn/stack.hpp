@@ -31,7 +31,7 @@ struct stacked_shape<N, shape<Extents...>> : std::type_identity<shape<N, Extents
 template <std::int64_t N, class V>
 using variable_side_by_side =
     variable<typename V::variable_kind, V::element, typename stacked_shape<N, typename V::shape_type>::type,
-             typename stacked_spec<typename V::spec_type>::type, V::init, typename V::role>;
+             typename stacked_spec<typename V::spec_type>::type, V::init, typename V::role, V::master>;
 
 /// N variables of type V side by side. Leaf is its place among the variables of a layer.
 template <std::int64_t N, class V, int Leaf>
