@@ -30,7 +30,11 @@ struct as_parameters {
 };
 
 /// What `optimizer<param>(model, ...)` makes: the transformation with its hyperparameters, and state cut as the model's
-/// variables are. Source: flax.nnx.Optimizer.
+/// variables are. Everything is computed in float32 at least: gradients and parameters of 16 bits are converted, moments
+/// are float32, and each such parameter has a master copy, which is what is updated; the parameter is the copy rounded.
+/// `precision<bf16, bf16, f32, bf16>` on a layer does without the copy. A parameter that has been replaced since the last
+/// step (its numbers are not those of its copy rounded) starts a new copy. Source: flax.nnx.Optimizer; Micikevicius and
+/// others 2018.
 template <class Wrt, class Model, class Mesh, class Transformation, class Layout = as_parameters>
 struct optimizer_state_of {
   using mesh_type = Mesh;
@@ -39,17 +43,21 @@ struct optimizer_state_of {
 
   Transformation transformation;
   state_type state;
+  optim::masters_of<Model, selection> masters;
 
-  TESSERA_MODULE(optimizer_state_of, transformation, state)
+  TESSERA_MODULE(optimizer_state_of, transformation, state, masters)
 
-  /// Bytes of state on one device.
+  /// Bytes of state on one device, master copies included.
   static constexpr std::int64_t state_bytes_per_device() {
     std::int64_t bytes = 0;
-    const state_type arrays{};
-    visit_variables(arrays, [&](auto& v) {
-      using V = std::remove_cvref_t<decltype(v)>;
-      bytes += local_block(type_on_mesh<V>(), Mesh::value).bytes();
-    });
+    const auto add = [&](const auto& arrays) {
+      visit_variables(arrays, [&](auto& v) {
+        using V = std::remove_cvref_t<decltype(v)>;
+        bytes += local_block(type_on_mesh<V>(), Mesh::value).bytes();
+      });
+    };
+    add(state_type{});
+    add(optim::masters_of<Model, selection>{});
     return bytes;
   }
 
@@ -79,11 +87,15 @@ struct optimizer_state_of {
       graph::graph& here = *whole[0].owner;
       const optim::values params = laid_out(whole);
       updates = laid_out(updates);
-      const optim::values before = optim::values_of(state);
+      const optim::values before = held();
       const int first = here.size();
-      transformation.update(updates, params, state);
+      const optim::values wide = as_updated(params);
+      for (std::size_t i = 0; i < whole.size(); ++i) updates[i] = optim::stored(updates[i], wide[i]);
+      transformation.update(updates, wide, state);
+      for (std::size_t i = 0; i < whole.size(); ++i) updates[i] = wide[i] + updates[i];
+      keep_masters(updates);
       for (std::size_t i = 0; i < whole.size(); ++i)
-        updates[i] = graph::reshard(params[i] + updates[i], whole[i].type());
+        updates[i] = graph::reshard(optim::stored(updates[i], whole[i]), whole[i].type());
       one_by_one(here, first, updates, before);
       std::size_t next = 0;
       visit_kind<Wrt>(model, [&](auto& v) { optim::assign_one(v, updates[next++]); });
@@ -120,6 +132,8 @@ struct optimizer_state_of {
   }
 
  private:
+  static constexpr optim::converted_count<Model, selection> count{};
+
   template <class V>
   static constexpr aval type_on_mesh() {
     return resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result;
@@ -132,11 +146,59 @@ struct optimizer_state_of {
       const Model arrays{};
       visit_kind<Wrt>(arrays, [&](auto& v) {
         using V = typename optim::detail::leaves<selection>::template layout<std::remove_cvref_t<decltype(v)>>;
-        list[next] = graph::reshard(list[next], type_on_mesh<V>());
+        aval type = type_on_mesh<V>();
+        type.type = list[next].type().type;
+        list[next] = graph::reshard(list[next], type);
         ++next;
       });
     }
     return list;
+  }
+
+  /// Parameters in the type they are updated in: their master copies, as far as these still round to them.
+  constexpr optim::values as_updated(optim::values list) const {
+    if constexpr (count.converted == 0) return list;
+    const optim::values copies = optim::values_of(masters);
+    std::size_t next = 0, copy = 0;
+    const Model arrays{};
+    visit_kind<Wrt>(arrays, [&](auto& v) {
+      using V = std::remove_cvref_t<decltype(v)>;
+      graph::value& p = list[next++];
+      const graph::value given = graph::convert(p, optim::update_type<V>);
+      if constexpr (V::master == V::element) {
+        p = given;
+      } else {
+        const graph::value kept = copies[copy++];
+        p = graph::select(graph::binary(graph::op::eq, optim::stored(kept, p), p), kept, given);
+      }
+    });
+    return list;
+  }
+
+  /// New master copies.
+  constexpr void keep_masters(const optim::values& updated) {
+    if constexpr (count.copied > 0) {
+      optim::values copies;
+      std::size_t next = 0;
+      const Model arrays{};
+      visit_kind<Wrt>(arrays, [&](auto& v) {
+        using V = std::remove_cvref_t<decltype(v)>;
+        if (V::master != V::element) copies.push_back(updated[next]);
+        ++next;
+      });
+      optim::assign(masters, copies);
+    }
+  }
+
+  /// State and master copies.
+  constexpr optim::values held() const {
+    optim::values all;
+    visit_held(*this, [&](const auto& v) { all.push_back(optim::value_of(v)); });
+    return all;
+  }
+  static constexpr void visit_held(auto& self, auto f) {
+    visit_variables(self.state, f);
+    visit_variables(self.masters, f);
   }
 
   /// Writes the update of one parameter after that of another.
@@ -145,13 +207,13 @@ struct optimizer_state_of {
     for (const graph::value& v : updates) roots.push_back(v.id);
     graph::list<optim::replacement> changes;
     std::size_t next = 0;
-    visit_variables(state, [&](auto& v) {
+    visit_held(*this, [&](auto& v) {
       if (v.handle.owner == &here) changes.push_back({before[next].id, v.handle.id});
       ++next;
     });
     const graph::list<int> place = optim::regroup(here, first, roots, changes);
     for (graph::value& v : updates) v.id = place[static_cast<std::size_t>(v.id)];
-    visit_variables(state, [&](auto& v) {
+    visit_held(*this, [&](auto& v) {
       if (v.handle.owner == &here) v.handle.id = place[static_cast<std::size_t>(v.handle.id)];
     });
   }
@@ -175,15 +237,22 @@ constexpr int count_of_kind() {
 /// The optimiser with memory for its state, which starts as its transformations say.
 template <class Wrt, class Layout, class Model, class Mesh, class Transformation>
 auto make_optimizer(const bound<Model, Mesh>& model, Transformation transformation) {
-  optimizer_state_of<Wrt, Model, Mesh, Transformation, Layout> made{std::move(transformation), {}};
-  visit_variables(made.state, [&](auto& v) {
+  optimizer_state_of<Wrt, Model, Mesh, Transformation, Layout> made{std::move(transformation), {}, {}};
+  const auto make = [&](auto& v) {
     using V = std::remove_cvref_t<decltype(v)>;
     v.data = runtime::make_storage(resolve<V::element, typename V::shape_type, typename V::spec_type, Mesh>().result,
                                    Mesh::value);
+  };
+  visit_variables(made.state, make);
+  visit_variables(made.masters, make);
+  std::vector<runtime::storage_ptr> params, with_master;
+  visit_kind<Wrt>(model, [&](const auto& v) {
+    using V = std::remove_cvref_t<decltype(v)>;
+    params.push_back(v.data);
+    if constexpr (V::master != V::element) with_master.push_back(v.data);
   });
-  std::vector<runtime::storage_ptr> params;
-  visit_kind<Wrt>(model, [&](const auto& v) { params.push_back(v.data); });
   optim::start_state(made.transformation, made.state, params);
+  optim::copy_arrays(made.masters, with_master);
   return made;
 }
 

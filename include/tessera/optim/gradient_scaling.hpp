@@ -140,9 +140,8 @@ struct scale_by_lion_t {
     values m = values_of(momentum);
     for (std::size_t i = 0; i < updates.size(); ++i) {
       const graph::value g = updates[i];
-      updates[i] = graph::convert(value_math::sign(moving_average(m[i], g, traced_number(b1), traced_number(rest1))),
-                                  g.type().type);
-      m[i] = moving_average(m[i], g, traced_number(b2), traced_number(rest2));
+      updates[i] = stored(value_math::sign(moving_average(m[i], g, traced_number(b1), traced_number(rest1))), g);
+      m[i] = stored(moving_average(m[i], g, traced_number(b2), traced_number(rest2)), m[i]);
     }
     assign(momentum, m);
   }

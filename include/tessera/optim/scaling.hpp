@@ -139,9 +139,10 @@ struct ema_t {
     const graph::value t = count_up(s.count);
     values e = values_of(s.average);
     for (std::size_t i = 0; i < updates.size(); ++i) {
-      e[i] = moving_average(e[i], updates[i], traced_number(decay), traced_number(rest));
-      const graph::value out = Debias ? e[i] * number_for(e[i], value_math::correction(traced_number(decay), t)) : e[i];
-      updates[i] = graph::convert(out, updates[i].type().type);
+      const graph::value now = moving_average(e[i], updates[i], traced_number(decay), traced_number(rest));
+      e[i] = stored(now, e[i]);
+      const graph::value out = Debias ? now * number_for(now, value_math::correction(traced_number(decay), t)) : now;
+      updates[i] = stored(out, updates[i]);
     }
     assign(s.average, e);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of optimisers: for each variable that is updated an array of its own type, or of one derived from it, or none.
+// State of optimisers: for each variable that is updated an array of its own type, or of one derived from it, or none;
+// float32 where variables have 16 bits.
 #pragma once
 
 #include <tessera/graph/paths.hpp>
@@ -12,11 +13,13 @@
 
 namespace tessera::optim {
 
-/// What a mask is asked about: a variable's path within its model, element type, extents and, if it has one, role.
+/// What a mask is asked about: a variable's path within its model, element type, that of its master copy, extents and, if
+/// it has one, role.
 struct leaf {
   std::string_view path{};
   std::string_view role{};
   dtype type = dtype::f32;
+  dtype master = dtype::f32;
   int rank = 0;
   std::array<std::int64_t, max_rank> extents{};
 
@@ -41,6 +44,10 @@ struct array_of {
 };
 template <class V>
 using array_like = array_of<V::element, typename V::shape_type, typename V::spec_type>;
+
+/// What a variable is updated in: the type of its master copy, float32 at least.
+template <class V>
+inline constexpr dtype update_type = V::master == V::element ? accumulator(V::element) : V::master;
 
 /// A variable of a state whose memory and node live in a variable of the model's type.
 template <class Array, bool Const>
@@ -114,7 +121,7 @@ struct leaves {
     nn::visit_kind<Wrt>(object, f);
   }
   template <class V>
-  using layout = array_like<V>;
+  using layout = array_of<update_type<V>, typename V::shape_type, typename V::spec_type>;
 
   /// Calls f(path, variable) for the same variables.
   template <class T, class F>
@@ -132,7 +139,7 @@ constexpr void describe_leaves(F&& f) {
   member_path path;
   leaves<Wrt>::visit_paths(object, path, [&](const member_path& at, const auto& v) {
     using V = std::remove_cvref_t<decltype(v)>;
-    leaf found{.path = at.view(), .type = V::element, .rank = V::shape_type::rank};
+    leaf found{.path = at.view(), .type = V::element, .master = V::master, .rank = V::shape_type::rank};
     for (std::size_t d = 0; d < V::shape_type::extents.size(); ++d) found.extents[d] = V::shape_type::extents[d];
     if constexpr (requires { V::role::name; }) found.role = V::role::name;
     f(found);
@@ -214,7 +221,7 @@ struct without_dim {
   using type = typename kept_dims<V, decltype(places(std::make_index_sequence<V::shape_type::rank - 1>{}))>::type;
 };
 
-/// A state's arrays are as the variables are.
+/// A state's arrays are as the variables are, those of 16-bit variables float32.
 struct same_type {
   template <class V>
   using apply = array_like<V>;
@@ -268,5 +275,35 @@ struct like {
     detail::leaves<Wrt>::visit(from, [&](auto& v) { derive<std::is_const_v<Arrays>>(v, f); });
   }
 };
+
+/// State of a transformation that has none.
+struct empty_state {
+  TESSERA_MODULE(empty_state)
+};
+
+/// A mask: variables that are updated in a copy of another element type.
+struct has_master {
+  constexpr bool operator()(const leaf& l) const { return l.master != l.type; }
+};
+
+/// How many variables of kind Wrt are updated in another type than they have, and how many in a copy of one.
+template <class Model, class Wrt>
+struct converted_count {
+  std::size_t converted = 0, copied = 0;
+
+  constexpr converted_count() {
+    const Model object{};
+    detail::leaves<Wrt>::visit(object, [this](const auto& v) {
+      using V = std::remove_cvref_t<decltype(v)>;
+      converted += update_type<V> == V::element ? 0U : 1U;
+      copied += V::master == V::element ? 0U : 1U;
+    });
+  }
+};
+
+/// Copies of the variables of kind Wrt that are updated in another type than they have.
+template <class Model, class Wrt>
+using masters_of =
+    std::conditional_t<(converted_count<Model, Wrt>().copied > 0), like<Model, selected<Wrt, has_master>>, empty_state>;
 
 }  // namespace tessera::optim

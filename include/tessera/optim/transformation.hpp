@@ -7,6 +7,7 @@
 #include <tessera/optim/state.hpp>
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -71,18 +72,13 @@ void fill_arrays(State& state, double number) {
   visit_variables(state, [&](auto& v) { fill_array(*v.data, number); });
 }
 
-/// An array's elements in another one of its shape and element type, cut as it may be.
+/// An array's elements in another one of its shape, cut as it may be, of its element type or a wider one.
 void copy_array(runtime::storage& to, const runtime::storage& from);
 template <class State>
 void copy_arrays(State& state, std::span<const runtime::storage_ptr> from) {
   std::size_t next = 0;
   visit_variables(state, [&](auto& v) { copy_array(*v.data, *from[next++]); });
 }
-
-/// State of a transformation that has none.
-struct empty_state {
-  TESSERA_MODULE(empty_state)
-};
 
 /// Several transformations, each fed what the one before gives.
 template <class... Ts>
@@ -122,10 +118,20 @@ constexpr graph::value number_for(graph::value like, graph::value number) {
   return graph::convert(number, like.type().type);
 }
 
-/// b m + (1 - b) x, in the element type of m; `rest` is 1 - b.
-constexpr graph::value moving_average(graph::value m, graph::value x, graph::value b, graph::value rest) {
-  return number_for(m, b) * m + number_for(m, rest) * graph::convert(x, m.type().type);
+/// `v` in the element type of `other` if that is wider.
+constexpr graph::value widened(graph::value v, graph::value other) {
+  const dtype to = other.type().type;
+  return info(to).size > info(v.type().type).size ? graph::convert(v, to) : v;
 }
+
+/// b m + (1 - b) x, in the wider element type of the two; `rest` is 1 - b.
+constexpr graph::value moving_average(graph::value m, graph::value x, graph::value b, graph::value rest) {
+  const graph::value wide = widened(m, x);
+  return number_for(wide, b) * wide + number_for(wide, rest) * widened(x, wide);
+}
+
+/// `v` in the element type of the state that holds it.
+constexpr graph::value stored(graph::value v, graph::value held) { return graph::convert(v, held.type().type); }
 
 /// Arithmetic on values, by short names.
 namespace value_math {
@@ -164,6 +170,8 @@ TESSERA_COMPILED void fill_array(runtime::storage& array, double number) {
   if (array.type.type == dtype::f32) fill(static_cast<float>(number));
   if (array.type.type == dtype::f64) fill(number);
   if (array.type.type == dtype::i32) fill(static_cast<std::int32_t>(number));
+  if (array.type.type == dtype::bf16) fill(bfloat16(number));
+  if (array.type.type == dtype::f16) fill(float16(number));
 }
 
 TESSERA_COMPILED void copy_array(runtime::storage& to, const runtime::storage& from) {
@@ -171,13 +179,20 @@ TESSERA_COMPILED void copy_array(runtime::storage& to, const runtime::storage& f
   runtime::copy_to_host(from, host.data());
   if (to.type.type == from.type.type) {
     runtime::copy_from_host(to, host.data());
-  } else if (to.type.type == dtype::f64 && from.type.type == dtype::f32) {
-    const auto* first = reinterpret_cast<const float*>(host.data());
-    const std::vector<double> wide(first, first + host.size() / sizeof(float));
-    runtime::copy_from_host(to, wide.data());
-  } else {
-    throw value_error("optim: a state of this element type cannot start as its parameter");
+    return;
   }
+  const auto widen = [&]<class From, class To>(From, To) {
+    if (from.type.type != dtype_of<From> || to.type.type != dtype_of<To>) return false;
+    std::vector<From> narrow(host.size() / sizeof(From));
+    std::memcpy(narrow.data(), host.data(), host.size());
+    std::vector<To> wide;
+    for (const From x : narrow) wide.push_back(static_cast<To>(x));
+    runtime::copy_from_host(to, wide.data());
+    return true;
+  };
+  if (!(widen(float{}, double{}) || widen(bfloat16{}, float{}) || widen(float16{}, float{}) ||
+        widen(bfloat16{}, double{}) || widen(float16{}, double{})))
+    throw value_error("optim: a state of this element type cannot start as its parameter");
 }
 
 #endif

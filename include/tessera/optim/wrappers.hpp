@@ -139,11 +139,11 @@ struct multi_steps_t {
     const value ends = graph::binary(op::ge, next, every_k.at(graph::convert(step, dtype::f32)));
     values gathered = values_of(s.acc_grads);
     for (std::size_t i = 0; i < updates.size(); ++i) {
-      const value a = gathered[i];
-      const value g = graph::convert(updates[i], a.type().type);
-      gathered[i] = Form.use_grad_mean ? a + (g - a) / number_for(a, next) : a + g;
-      updates[i] = graph::convert(gathered[i], updates[i].type().type);
-      gathered[i] = detail::zero_if(ends, gathered[i]);
+      const value a = widened(gathered[i], updates[i]);
+      const value g = widened(updates[i], a);
+      const value sum = Form.use_grad_mean ? a + (g - a) / number_for(a, next) : a + g;
+      updates[i] = stored(sum, updates[i]);
+      gathered[i] = detail::zero_if(ends, stored(sum, gathered[i]));
     }
     const values old = values_of(s.inner);
     inner.update(updates, params, s.inner);
