@@ -2,7 +2,7 @@
 // A table of measurements that is saved as comma-separated values.
 #pragma once
 
-#include <support/atomic_file.hpp>
+#include <tessera/core/atomic_file.hpp>
 
 #include <charconv>
 #include <concepts>
@@ -43,7 +43,7 @@ class csv {
   }
 
   /// Replaces the file by the rows so far.
-  void save() const { write_file(path_, text_); }
+  void save() const { tessera::write_file(path_, text_); }
 
   /// The file's content as save() would write it.
   const std::string& text() const { return text_; }

@@ -2,7 +2,7 @@
 // Line charts as an SVG picture.
 #pragma once
 
-#include <support/atomic_file.hpp>
+#include <tessera/core/atomic_file.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -249,7 +249,7 @@ inline std::string svg_text(const std::vector<chart>& charts) {
 
 /// Writes the picture to `path`, whole or not at all.
 inline void write_svg(const std::filesystem::path& path, const std::vector<chart>& charts) {
-  write_file(path, svg_text(charts));
+  tessera::write_file(path, svg_text(charts));
 }
 
 }  // namespace examples

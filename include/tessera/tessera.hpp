@@ -34,6 +34,7 @@
 #include <tessera/optim/wrappers.hpp>
 #include <tessera/runtime/call.hpp>
 #include <tessera/runtime/jit.hpp>
+#include <tessera/runtime/threads.hpp>
 #include <tessera/transform/accumulate.hpp>
 #include <tessera/transform/value_and_grad.hpp>
 #include <tessera/types.hpp>

@@ -71,17 +71,17 @@ TEST_CASE("a file that cannot be written is an error with its name, and leaves n
   examples::csv table{f.path / "taken", {"a"}};
   CHECK_THROWS_AS(table.save(), std::runtime_error);
   CHECK(entries(f.path) == 1);
-  CHECK_THROWS_WITH(examples::write_file(f.path / "taken", "x"), Catch::Contains((f.path / "taken").string()));
+  CHECK_THROWS_WITH(tessera::write_file(f.path / "taken", "x"), Catch::Contains((f.path / "taken").string()));
   std::ofstream{f.path / "file"} << "old";
-  CHECK_THROWS_WITH(examples::write_file(f.path / "file" / "metrics.csv", "x"), Catch::Contains("metrics.csv"));
+  CHECK_THROWS_WITH(tessera::write_file(f.path / "file" / "metrics.csv", "x"), Catch::Contains("metrics.csv"));
   CHECK(content(f.path / "file") == "old");
 }
 
 TEST_CASE("a reader that has the old file open keeps a whole old file") {
   const folder f;
-  examples::write_file(f.path / "x", "old content");
+  tessera::write_file(f.path / "x", "old content");
   std::ifstream reader{f.path / "x"};
-  examples::write_file(f.path / "x", "new");
+  tessera::write_file(f.path / "x", "new");
   CHECK(std::string{std::istreambuf_iterator<char>{reader}, {}} == "old content");
   CHECK(content(f.path / "x") == "new");
 }

@@ -5,6 +5,7 @@
 #include <tessera/analysis/svg.hpp>
 #include <tessera/core/text.hpp>
 #include <tessera/graph/program.hpp>
+#include <tessera/graph/step_text.hpp>
 #include <tessera/transform/lifetimes.hpp>
 
 #include <algorithm>
@@ -101,24 +102,6 @@ constexpr int first_writer(const graph::program& p, int b) {
   return found;
 }
 
-/// `dot 256x1024x256`, `fused 1024 {tanh mul}`; of long instruction lists the last operations.
-constexpr void write_step(text_buffer& out, const graph::program& p, int i) {
-  const graph::step& s = p.steps[static_cast<std::size_t>(i)];
-  out << about(s.kind).name;
-  const int shown = about(s.kind).shown;
-  for (int d = 0; d < (shown < 0 ? s.rank : shown); ++d) out << (d == 0 ? " " : "x") << s.sizes[d];
-  if (s.code < 0) return;
-  constexpr int most = 4;
-  const auto first = static_cast<std::size_t>(p.codes[static_cast<std::size_t>(s.code)].first);
-  const int sources = p.words[first + 1].value, count = p.words[first + 2].value;
-  out << (count > most ? " {.." : " {");
-  for (int k = std::max(count - most, 0); k < count; ++k) {
-    const auto at = first + 4 + static_cast<std::size_t>(2 * sources + 6 * k);
-    out << (k == 0 ? "" : " ") << about(static_cast<graph::op>(p.words[at].value)).name;
-  }
-  out << "}";
-}
-
 /// `float32[4194304] of dot 256x1024x256 in scan of 16`: what is in buffer `b`, counted in elements, and the step that
 /// makes it.
 constexpr text_buffer buffer_text(const graph::program& p, int b) {
@@ -128,7 +111,7 @@ constexpr text_buffer buffer_text(const graph::program& p, int b) {
   const int made = first_writer(p, b);
   if (made < 0) return out;
   out << " of ";
-  write_step(out, p, made);
+  graph::write_step(out, p, made);
   for (int i = made - 1; i >= 0; --i) {
     const graph::step& s = p.steps[static_cast<std::size_t>(i)];
     if (!graph::is_control(s.kind) || i + graph::steps_inside(s) < made) continue;
@@ -154,7 +137,7 @@ struct drawn_timeline {
       while (!ends.empty() && ends.back() < i) ends.pop_back();
       text_buffer line;
       for (std::size_t depth = 0; depth < ends.size(); ++depth) line << "  ";
-      write_step(line, p, i);
+      graph::write_step(line, p, i);
       steps.emplace_back(line.view());
       const graph::step& s = p.steps[static_cast<std::size_t>(i)];
       if (graph::is_control(s.kind)) ends.push_back(i + graph::steps_inside(s));

@@ -5,6 +5,7 @@
 #include <tessera/core/alignment.hpp>
 #include <tessera/core/error.hpp>
 #include <tessera/graph/program.hpp>
+#include <tessera/graph/step_text.hpp>
 #include <tessera/kernels/argsort.hpp>
 #include <tessera/kernels/cumulative.hpp>
 #include <tessera/kernels/custom.hpp>
@@ -19,6 +20,7 @@
 #include <tessera/runtime/collectives.hpp>
 #include <tessera/runtime/movement.hpp>
 #include <tessera/runtime/storage.hpp>
+#include <tessera/runtime/trace.hpp>
 
 #include <algorithm>
 #include <span>
@@ -55,6 +57,7 @@ class basic_executor {
     kernel_runs_.assign(program_.steps.size(), 0);
     bases_.resize(program_.buffers.size());
     make_windows();
+    name_steps();
   }
 
   const graph::program& program() const { return program_; }
@@ -110,8 +113,33 @@ class basic_executor {
         continue;
       }
       runs_of_step_ = 0;
-      (this->*functions_[i])(s);
+      if (trace_ != nullptr) run_traced(i);
+      else (this->*functions_[i])(s);
       kernel_runs_[i] += runs_of_step_;
+    }
+  }
+
+  /// Runs one step, and notes when on the rows of the devices and threads that take part.
+  void run_traced(std::size_t i) {
+    const graph::step& s = program_.steps[i];
+    const std::int64_t begin = trace_->now();
+    {
+      const traced_work watch(*trace_, trace_names_[i]);
+      (this->*functions_[i])(s);
+    }
+    const std::int64_t end = trace_->now();
+    const axis_set taking_part = graph::is_collective(s.kind) ? set_of(s.axes) : axis_set{0};
+    for (std::int64_t shard = 0; shard < devices_in(s.varying | taking_part, mesh_); ++shard)
+      trace_->add(trace_names_[i], tracer::row::device, device_of_shard(shard, s.varying | taking_part, mesh_), begin,
+                  end);
+  }
+
+  void name_steps() {
+    if (trace_ == nullptr) return;
+    for (std::size_t i = 0; i < program_.steps.size(); ++i) {
+      text_buffer name;
+      graph::write_step(name, program_, static_cast<int>(i));
+      trace_names_.push_back(trace_->number_of(name.view()));
     }
   }
 
@@ -561,6 +589,8 @@ class basic_executor {
   std::vector<kernels::fused_call> calls_;
   std::vector<std::int64_t> kernel_runs_;
   std::int64_t runs_of_step_ = 0;  ///< of the step that is running
+  tracer* trace_ = tracer::asked();
+  std::vector<int> trace_names_;  ///< by step
 };
 
 using executor = basic_executor<void>;

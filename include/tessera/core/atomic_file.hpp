@@ -2,23 +2,24 @@
 // Writes a file so that a reader sees the old content or the new, never a part of either.
 #pragma once
 
+#include <tessera/core/error.hpp>
+
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 #include <unistd.h>
 
-namespace examples {
+namespace tessera {
 
 /// Makes `path` hold exactly `content`: its folder is made, a file beside it is written, then renamed over it. If that
-/// fails, std::runtime_error says why, the file that was there before is untouched and nothing is left beside it.
+/// fails, file_error says why, the file that was there before is untouched and nothing is left beside it.
 inline void write_file(const std::filesystem::path& path, std::string_view content) {
   const auto refuse = [&](const std::string& step, const std::string& reason) {
-    throw std::runtime_error{"cannot " + step + " " + path.string() + ": " + reason};
+    throw file_error{"cannot " + step + " " + path.string() + ": " + reason};
   };
   std::error_code failure;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), failure);
@@ -45,4 +46,4 @@ inline void write_file(const std::filesystem::path& path, std::string_view conte
   }
 }
 
-}  // namespace examples
+}  // namespace tessera
