@@ -35,6 +35,19 @@ TEST_CASE("out_sharding is meant for the letters of the result") {
   STATIC_REQUIRE(TYPE(ts::einsum<"ab->ba">(by_xy, out_sharding<P<"x", "y">>)) == "float32[8@x,4@y]");
 }
 
+extern const array<ts::bf16, shape<8, 16>, P<none, "y">> small_columns;
+extern const array<ts::bf16, shape<16, 4>, P<"y">> small_rows;
+
+TEST_CASE("Sums of 16-bit operands are kept in the preferred type") {
+  using ts::preferred_element_type;
+  STATIC_REQUIRE(TYPE(ts::einsum<"ab->ba">(small_columns)) == "bfloat16[16@y,8]");
+  STATIC_REQUIRE(TYPE(ts::einsum<"ab->ba">(small_columns, preferred_element_type<ts::f32>)) == "float32[16@y,8]");
+  STATIC_REQUIRE(TYPE(ts::einsum<"ab,bc->ca">(small_columns, small_rows, preferred_element_type<ts::f32>,
+                                              out_sharding<P<"y">>)) == "float32[4@y,8]");
+  STATIC_REQUIRE(TYPE(ts::einsum<"ab,bc->ca">(columns, rows, preferred_element_type<ts::bf16>, out_sharding<P<>>)) ==
+                 "bfloat16[4,8]");
+}
+
 TEST_CASE("Three operands are two products; with out_sharding nothing is asked on the way") {
   STATIC_REQUIRE(TYPE(ts::einsum<"ab,bc,cd->ad">(by_x, whole_turned, whole)) == "float32[4@x,8]");
   STATIC_REQUIRE(TYPE(ts::einsum<"ab,bc,ac->c">(left, right, third, out_sharding<P<>>)) == "float32[4]");

@@ -3,6 +3,8 @@
 #include "runtime/support.hpp"
 
 #include <tessera/ops.hpp>
+#include <tessera/optim/clipping.hpp>
+#include <tessera/optim/losses.hpp>
 #include <tessera/transform/value_and_grad.hpp>
 
 #include <catch2/catch.hpp>
@@ -169,4 +171,89 @@ TEST_CASE("rows of 16-bit numbers are gathered as they are, and added up without
     CHECK(found[1][6 + j] == 600);
     CHECK(found[1][j] == 0);
   }
+}
+
+TEST_CASE("einsum of 16-bit numbers with float32 sums is that of the converted numbers") {
+  using left = array<dtype::bf16, shape<4, 3, 5>>;
+  using right = array<dtype::bf16, shape<5, 4>>;
+  const auto both = [](auto a, auto b) {
+    const auto wide = ts::einsum<"abc,cd->bda">(a, b, ts::preferred_element_type<dtype::f32>);
+    const auto converted = ts::einsum<"abc,cd->bda">(ts::astype<dtype::f32>(a), ts::astype<dtype::f32>(b));
+    return std::tuple{wide, converted, ts::einsum<"abc,cd->bda">(a, b)};
+  };
+  const auto found = run<left, right>(both, {drawn(60, 9, dtype::bf16), drawn(20, 10, dtype::bf16)});
+  CHECK(found[0] == found[1]);
+  for (std::size_t i = 0; i < found[0].size(); ++i) CHECK(found[2][i] == kept(found[0][i], dtype::bf16));
+}
+
+namespace {
+
+template <dtype D>
+void check_losses() {
+  using rows = array<D, shape<6, 5>>;
+  using targets = array<dtype::i32, shape<6>>;
+  const numbers x = drawn(30, 11, D), y = drawn(30, 12, D);
+  numbers shares(30), labels(6);
+  for (std::size_t i = 0; i < 30; ++i) shares[i] = kept(std::abs(y[i]) / 4, D);
+  for (std::size_t i = 0; i < 6; ++i) labels[i] = static_cast<double>(i % 5);
+  const auto check = [](auto loss, const numbers& a, const numbers& b) {
+    const auto in_both = [&](auto p, auto t) {
+      static_assert(decltype(loss(p, t))::type.type == dtype::f32);
+      return std::tuple{loss(p, t), loss(ts::astype<dtype::f32>(p), ts::astype<dtype::f32>(t))};
+    };
+    const auto found = run<rows, rows>(in_both, {a, b});
+    CHECK(found[0] == found[1]);
+  };
+  namespace optim = ts::optim;
+  check([](auto p, auto t) { return optim::squared_error(p, t); }, x, y);
+  check([](auto p, auto t) { return optim::l2_loss(p, t); }, x, y);
+  check([](auto p, auto t) { return optim::huber_loss(p, t, 0.5); }, x, y);
+  check([](auto p, auto t) { return optim::log_cosh(p, t); }, x, y);
+  check([](auto p, auto t) { return optim::hinge_loss(p, t); }, x, y);
+  check([](auto p, auto t) { return optim::kl_divergence(p, t); }, x, shares);
+  check([](auto p, auto t) { return optim::kl_divergence_with_log_targets(p, t); }, x, y);
+  check([](auto p, auto t) { return optim::cosine_distance(p, t); }, x, y);
+  check([](auto p, auto t) { return optim::softmax_cross_entropy(p, t); }, x, shares);
+  check([](auto p, auto t) { return optim::sigmoid_binary_cross_entropy(p, t); }, x, shares);
+  const auto numbered = [](auto logits, auto at) {
+    const auto loss = optim::softmax_cross_entropy_with_integer_labels(logits, at);
+    return std::tuple{loss, optim::softmax_cross_entropy_with_integer_labels(ts::astype<dtype::f32>(logits), at)};
+  };
+  const auto found = run<rows, targets>(numbered, {x, labels});
+  CHECK(found[0] == found[1]);
+}
+
+}  // namespace
+
+TEST_CASE("losses of 16-bit arrays are computed in float32 and stay there") {
+  check_losses<dtype::bf16>();
+  check_losses<dtype::f16>();
+}
+
+TEST_CASE("the global norm of float16 arrays is float32: squares neither overflow nor vanish") {
+  const auto norm = [](auto a, auto b) {
+    ts::optim::values list;
+    list.push_back({a.handle.owner, a.handle.id}), list.push_back({b.handle.owner, b.handle.id});
+    const ts::graph::value n = ts::optim::global_norm(list);
+    return ts::expr<ts::scalar_aval(dtype::f32), cluster>{{n.owner, n.id}};
+  };
+  using row = array<dtype::f16, shape<4>>;
+  CHECK(run<row, row>(norm, {{30000, 0, 0, 0}, {0, 40000, 0, 0}})[0][0] == 50000);
+  CHECK(run<row, row>(norm, {{0x1p-20, 0, 0, 0}, {0, 0, 0, 0}})[0][0] == 0x1p-20);
+}
+
+TEST_CASE("gelu of large float16 numbers is the identity or zero, and so is its gradient") {
+  using row = array<dtype::f16, shape<4>>;
+  const auto both = [](auto f) {
+    return [f](auto x) {
+      const auto total = [f](auto v) { return ts::sum(ts::astype<dtype::f32>(f(v))); };
+      return std::tuple{f(x), ts::grad(total)(x)};
+    };
+  };
+  const auto check = [](const std::vector<numbers>& found) {
+    CHECK(found[0] == numbers{256, 0, 60000, 0});
+    CHECK(found[1] == numbers{1, 0, 1, 0});
+  };
+  check(run<row>(both(ts::gelu), {{256, -256, 60000, -60000}}));
+  check(run<row>(both(ts::gelu_exact), {{256, -256, 60000, -60000}}));
 }

@@ -3,6 +3,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <xtensor/xnpy.hpp>
+
+#include <cstdio>
+#include <filesystem>
 #include <vector>
 
 namespace ts = tessera;
@@ -51,4 +55,24 @@ TEST_CASE("a host array of other extents, or not row-major, is refused with its 
   const std::vector<float> few(95);
   CHECK_THROWS_WITH((ts::device_put<ts::shape<8, 12>, P<>, cluster>(few)),
                     Catch::Contains("95 elements") && Catch::Contains("96"));
+}
+
+TEST_CASE("16-bit numbers lie in .npy files as their bits, and come back") {
+  const auto check = []<ts::dtype D>(std::integral_constant<ts::dtype, D>) {
+    std::vector<ts::storage_t<D>> host;
+    for (const int bits : {0x3f80, 0x8000, 0x0001, 0x7f80, 0x7fc1, 0x7c00})
+      host.push_back(ts::storage_t<D>::from_bits(static_cast<std::uint16_t>(bits)));
+    const auto x = ts::device_put<ts::shape<2, 3>, P<>, ts::mesh<>>(host);
+    const std::string file = (std::filesystem::temp_directory_path() / "tessera_sixteen_bits.npy").string();
+    xt::dump_npy(file, ts::to_bits(x));
+    const auto read = ts::from_bits<D>(xt::load_npy<std::uint16_t>(file));
+    CHECK(std::filesystem::file_size(file) == 128 + 6 * 2);
+    std::filesystem::remove(file);
+    const auto y = ts::device_put<ts::shape<2, 3>, P<>, ts::mesh<>>(read);
+    const auto found = y.to_vector();
+    for (std::size_t i = 0; i < host.size(); ++i) CHECK(found[i].bits() == host[i].bits());
+    CHECK(read.shape(1) == 3);
+  };
+  check(std::integral_constant<ts::dtype, ts::bf16>{});
+  check(std::integral_constant<ts::dtype, ts::f16>{});
 }

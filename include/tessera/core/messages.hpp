@@ -205,6 +205,9 @@
   X(grad_pending_extremum,                                                                                               \
     "tessera: value_and_grad: there is no gradient through a pending maximum or minimum; reduce without unreduced")      \
   X(grad_nothing, "tessera: value_and_grad: the first argument has no parameters; pass a module or a float tensor")      \
+  X(grad_sums,                                                                                                           \
+    "tessera: value_and_grad: sums_in<...> is for a module's parameters that are reduced over a mesh axis, and there "   \
+    "are none; mark them reduced<...>")                                                                                  \
   X(grad_aux, "tessera: value_and_grad: has_aux needs a pair; return std::pair(loss, aux)")                              \
   X(variable_assign,                                                                                                     \
     "tessera: variable: the new value has another dtype, shape or sharding; convert, reshape or reshard it first")       \

@@ -105,12 +105,23 @@ inline constexpr bool is_cut = false;
 template <text... Names>
 inline constexpr bool is_cut<cut<Names...>> = true;
 
+template <class Part, axis_use Use>
+inline constexpr bool is_marked = false;
+template <axis_use Use, text... Names>
+inline constexpr bool is_marked<marked<Use, Names...>, Use> = true;
+
 /// The normalised spec: cuts, without trailing uncut dimensions, then at most one `marked` a use, so equal specs are one
 /// type.
 template <class... Parts>
 struct partition_spec {
   static constexpr int rank = (0 + ... + int{is_cut<Parts>});
 };
+
+/// Whether a spec has a mark of one use.
+template <class Spec, axis_use Use>
+inline constexpr bool has_mark = false;
+template <class... Parts, axis_use Use>
+inline constexpr bool has_mark<partition_spec<Parts...>, Use> = (is_marked<Parts, Use> || ...);
 
 template <spec_entry Entry, std::size_t I>
 constexpr auto entry_name() {

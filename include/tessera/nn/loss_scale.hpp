@@ -11,7 +11,7 @@
 namespace tessera::nn {
 
 /// value_and_grad of a loss times a scale, with both divided by it again.
-template <class Loss, class Scale>
+template <class Loss, class Scale, class... Sums>
 struct scaled_value_and_grad {
   Loss loss;
   const Scale& scale;
@@ -19,7 +19,7 @@ struct scaled_value_and_grad {
   template <class Model, class... Args>
   constexpr auto operator()(Model& model, const Args&... args) const {
     const auto scaled = [this](auto& m, const auto&... xs) { return loss(m, xs...) * scale; };
-    auto found = tessera::value_and_grad(scaled)(model, args...);
+    auto found = tessera::value_and_grad(scaled, Sums{}...)(model, args...);
     if constexpr (Poison<decltype(found)>) {
       return found;
     } else {
@@ -64,10 +64,10 @@ struct dynamic_loss_scale {
 
   TESSERA_MODULE(dynamic_loss_scale, scale, good_steps, skipped_steps, period, factor, floor, ceiling)
 
-  /// Within a step: loss and gradients, as without a scale.
-  template <class Loss>
-  constexpr auto value_and_grad(Loss loss) const {
-    return scaled_value_and_grad<Loss, number>{std::move(loss), scale};
+  /// Within a step: loss and gradients, as without a scale; `sums_in<bf16>` may follow the loss.
+  template <class Loss, class... Sums>
+  constexpr auto value_and_grad(Loss loss, Sums...) const {
+    return scaled_value_and_grad<Loss, number, Sums...>{std::move(loss), scale};
   }
 
   /// Within a step: optimizer.update(model, grads) if all gradients are finite; then the scale moves. Returns whether they
@@ -122,9 +122,9 @@ struct static_loss_scale {
 
   TESSERA_MODULE(static_loss_scale, scale)
 
-  template <class Loss>
-  constexpr auto value_and_grad(Loss loss) const {
-    return scaled_value_and_grad<Loss, scalar>{std::move(loss), scale};
+  template <class Loss, class... Sums>
+  constexpr auto value_and_grad(Loss loss, Sums...) const {
+    return scaled_value_and_grad<Loss, scalar, Sums...>{std::move(loss), scale};
   }
   template <class Optimizer, class Model, class Grads>
   constexpr void update(Optimizer& optimizer, Model& model, const Grads& grads) const {

@@ -52,6 +52,38 @@ constexpr auto preferring(F f, const Xs&... xs) {
   else return astype<D>(f(xs...));
 }
 
+/// The one 16-bit type that all floating-point arrays among the arguments have; float32 if there is none.
+template <class... Xs>
+constexpr dtype small_type() {
+  if constexpr (((Expr<Xs> || Variable<Xs>)&&...)) {
+    dtype found = dtype::f32;
+    bool same = true;
+    const auto look = [&](dtype d) {
+      if (!is_floating(d)) return;
+      same = same && (found == dtype::f32 || found == d) && is_sixteen_bit(d);
+      found = d;
+    };
+    (look(element_of<Xs>()), ...);
+    return same ? found : dtype::f32;
+  } else {
+    return dtype::f32;
+  }
+}
+
+/// f of floating-point arrays of one 16-bit type converted to float32; of all others as they are.
+template <class F, class... Xs>
+constexpr auto in_float32(F f, const Xs&... xs) {
+  if constexpr (is_sixteen_bit(small_type<Xs...>())) {
+    const auto widened = []<class X>(const X& x) {
+      if constexpr (is_floating(element_of<X>())) return astype<dtype::f32>(x);
+      else return x;
+    };
+    return f(widened(xs)...);
+  } else {
+    return f(xs...);
+  }
+}
+
 }  // namespace ops
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 // Contractions by subscripts.
 #pragma once
 
+#include <tessera/ops/convert.hpp>
 #include <tessera/ops/reduction.hpp>
 #include <tessera/sharding/einsum.hpp>
 
@@ -67,15 +68,38 @@ constexpr auto einsum(const Xs&... xs) {
 template <class... Args>
 inline constexpr std::size_t count_of_arrays = (std::size_t{0} + ... + (ArrayLike<Args> ? 1 : 0));
 
-/// Arrays, then perhaps out_sharding<P<...>>.
+template <class T>
+inline constexpr bool is_preferred = false;
+template <dtype D>
+inline constexpr bool is_preferred<preferred_element_type_t<D>> = true;
+
+/// Arrays, then perhaps preferred_element_type<...>, then perhaps out_sharding<P<...>>.
 template <class... Args>
-constexpr bool arrays_then_spec() {
+constexpr bool arrays_then_options() {
+  constexpr std::size_t n = sizeof...(Args);
   constexpr bool array[] = {ArrayLike<Args>..., false};
+  constexpr bool preferred[] = {is_preferred<Args>..., false};
   constexpr bool spec[] = {is_out_sharding<Args>..., false};
-  for (std::size_t i = 0; i < sizeof...(Args); ++i)
-    if (!array[i] && !(spec[i] && i + 1 == sizeof...(Args))) return false;
-  return sizeof...(Args) > 0 && array[0];
+  std::size_t i = 0;
+  while (i < n && array[i]) ++i;
+  if (i == 0) return false;
+  if (i < n && preferred[i]) ++i;
+  if (i < n && spec[i]) ++i;
+  return i == n;
 }
+
+/// f(xs...), in elements of the type that is preferred if one is.
+template <class... Args>
+struct preference {
+  static constexpr auto apply(auto f, const auto&... xs) { return f(xs...); }
+};
+template <dtype D, class... Rest>
+struct preference<preferred_element_type_t<D>, Rest...> {
+  static constexpr auto apply(auto f, const auto&... xs) { return preferring<D>(f, xs...); }
+};
+template <class First, class... Rest>
+requires(!is_preferred<First>) struct preference<First, Rest...> : preference<Rest...> {
+};
 
 }  // namespace ops
 
@@ -84,14 +108,17 @@ constexpr bool arrays_then_spec() {
 /// has one extent. Without `->` the result has the dimensions of `...` and has the letters that stand once, in alphabetical order. Up to 8 operands
 /// of one dtype, contracted from left to right; a letter of one operand alone is summed over first. Each product is
 /// ruled and costs as matmul does: batch dimensions are cut alike, contracted ones are uncut, or `out_sharding<P<...>>`
-/// (last argument) chooses how the result is cut, in the order of its letters. Gradient: contractions of the same kind.
+/// (last argument) chooses how the result is cut, in the order of its letters. `preferred_element_type<f32>` behind the
+/// arrays keeps the sums of 16-bit operands as they are added up. Gradient: contractions of the same kind.
 /// Saved for it: the operands. Source: jax.numpy.einsum, without repeated letters in one operand; `...` does not stretch
 /// dimensions of extent 1.
 template <text Subscripts, class... Args>
-requires(ops::arrays_then_spec<Args...>()) constexpr auto einsum(const Args&... args) {
+requires(ops::arrays_then_options<Args...>()) constexpr auto einsum(const Args&... args) {
   const std::tuple<const Args&...> all(args...);
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return ops::einsum<Subscripts, typename ops::spec_among<Args...>::type>(std::get<I>(all)...);
+    return ops::preference<Args...>::apply(
+        [](const auto&... xs) { return ops::einsum<Subscripts, typename ops::spec_among<Args...>::type>(xs...); },
+        std::get<I>(all)...);
   }
   (std::make_index_sequence<ops::count_of_arrays<Args...>>{});
 }

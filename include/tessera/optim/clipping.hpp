@@ -8,7 +8,7 @@
 
 namespace tessera::optim {
 
-/// The square root of the sum of all squares, over whole arrays, however they are cut; float32. Squares are added up as
+/// The square root of the sum of all squares, over whole arrays, however they are cut; float32, of 16-bit arrays too. Squares are added up as
 /// they are and made smaller by 2^-192 as well, for sums that overflow: only an infinite or NaN element gives an infinite or
 /// NaN norm. Source: optax.global_norm.
 constexpr graph::value global_norm(const values& updates) {
@@ -19,7 +19,10 @@ constexpr graph::value global_norm(const values& updates) {
     const value squares = graph::convert(graph::sum(square(g)), dtype::f32);
     sum = sum.owner == nullptr ? squares : sum + squares;
   };
-  for (const value& g : updates) add(total, g), add(of_large, g * smaller);
+  for (const value& update : updates) {
+    const value g = graph::convert(update, accumulator(update.type().type));
+    add(total, g), add(of_large, g * smaller);
+  }
   const value fits = less(total, graph::number_like(total, std::numeric_limits<double>::infinity()));
   return graph::select(fits, sqrt(total), sqrt(of_large) * (1 / smaller));
 }

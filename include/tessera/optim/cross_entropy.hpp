@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/ops/activations.hpp>
+#include <tessera/ops/convert.hpp>
 #include <tessera/ops/one_hot.hpp>
 #include <tessera/ops/softmax.hpp>
 #include <tessera/ops/where.hpp>
@@ -69,22 +70,25 @@ struct write_cross_entropy_t {
 };
 inline constexpr write_cross_entropy_t write_cross_entropy{};
 
+/// The loss below with `{.label_smoothing = 0.1, .ignore_index = -100}`: the label's probability is 1 - a and all classes
+/// share a; rows of the ignored label count nothing (the mean over the others is the sum divided by their number).
+constexpr auto softmax_cross_entropy_with_integer_labels(const ArrayLike auto& logits, const ArrayLike auto& labels,
+                                                         cross_entropy_options options) {
+  return ops::in_float32(
+      [&](const auto& x, const auto& y) {
+        return ops::apply<"softmax_cross_entropy_with_integer_labels", cross_entropy_rule>(
+            write_cross_entropy_t{options}, x, y);
+      },
+      logits, labels);
+}
+
 /// log(sum(exp(logits))) - logits[label], one loss a row: float[..., classes] and int[...] -> float[...], cut as the
-/// rows are. A label outside [0, classes) raises index_error with its value and position before anything is changed;
-/// the term of another class never counts, so -inf logits give no NaN. Gradient: softmax minus one-hot. Saved for it:
+/// rows are; of 16-bit logits float32, as all losses. A label outside [0, classes) raises index_error with its value and
+/// position before anything is changed; the term of another class never counts, so -inf logits give no NaN. Gradient: softmax minus one-hot. Saved for it:
 /// log-softmax. Collectives: none, or those of a cut class dimension. Source:
 /// optax.softmax_cross_entropy_with_integer_labels.
 constexpr auto softmax_cross_entropy_with_integer_labels(const ArrayLike auto& logits, const ArrayLike auto& labels) {
-  return ops::apply<"softmax_cross_entropy_with_integer_labels", cross_entropy_rule>(write_cross_entropy, logits,
-                                                                                     labels);
-}
-
-/// With `{.label_smoothing = 0.1, .ignore_index = -100}`: the label's probability is 1 - a and all classes share a;
-/// rows of the ignored label count nothing (the mean over the others is the sum divided by their number).
-constexpr auto softmax_cross_entropy_with_integer_labels(const ArrayLike auto& logits, const ArrayLike auto& labels,
-                                                         cross_entropy_options options) {
-  return ops::apply<"softmax_cross_entropy_with_integer_labels", cross_entropy_rule>(write_cross_entropy_t{options},
-                                                                                     logits, labels);
+  return softmax_cross_entropy_with_integer_labels(logits, labels, cross_entropy_options{});
 }
 
 inline constexpr auto soft_cross_entropy_rule = [](std::span<const aval> x, const mesh_value& mesh) {
@@ -115,7 +119,11 @@ inline constexpr auto write_soft_cross_entropy = [](const std::array<graph::valu
 /// softmax sum(labels) - labels, to the labels -log_softmax. Saved for it: log-softmax and labels. Collectives: none, or
 /// those of a cut class dimension. Source: optax.softmax_cross_entropy.
 constexpr auto softmax_cross_entropy(const ArrayLike auto& logits, const ArrayLike auto& labels) {
-  return ops::apply<"softmax_cross_entropy", soft_cross_entropy_rule>(write_soft_cross_entropy, logits, labels);
+  return ops::in_float32(
+      [](const auto& x, const auto& y) {
+        return ops::apply<"softmax_cross_entropy", soft_cross_entropy_rule>(write_soft_cross_entropy, x, y);
+      },
+      logits, labels);
 }
 
 /// (1 - alpha) labels + alpha / classes, over the last dimension: probabilities for softmax_cross_entropy. Source:
@@ -146,8 +154,11 @@ inline constexpr auto write_binary_cross_entropy = [](const std::array<graph::va
 /// and of labels that do not exclude each other. Gradient: sigmoid(logits) - labels, at infinite logits too. Types as of
 /// `add`, floating-point only. Source: optax.sigmoid_binary_cross_entropy.
 constexpr auto sigmoid_binary_cross_entropy(const ArrayLike auto& logits, const ArrayLike auto& labels) {
-  return ops::apply<"sigmoid_binary_cross_entropy", binary_cross_entropy_rule>(write_binary_cross_entropy, logits,
-                                                                               labels);
+  return ops::in_float32(
+      [](const auto& x, const auto& y) {
+        return ops::apply<"sigmoid_binary_cross_entropy", binary_cross_entropy_rule>(write_binary_cross_entropy, x, y);
+      },
+      logits, labels);
 }
 
 }  // namespace tessera::optim

@@ -14,6 +14,19 @@ namespace tessera {
 struct has_aux_t {};
 inline constexpr has_aux_t has_aux{};
 
+/// An argument of value_and_grad and grad, behind the loss: gradients of a module's parameters that are reduced over mesh
+/// axes are rounded to type D on each device, added up over the devices in it, and converted back. `sums_in<bf16>` halves
+/// the bytes of that all-reduce.
+template <dtype D>
+struct sums_in_t {
+  static constexpr dtype value = D;
+};
+template <dtype D>
+inline constexpr sums_in_t<D> sums_in{};
+
+/// Sums over devices are taken in the gradients' own types.
+struct sums_as_they_are {};
+
 /// The gradients of a module: walked over as the module is, and not mistaken for it.
 template <class Model>
 struct gradients : Model {
@@ -93,8 +106,39 @@ struct gradients_type<std::tuple<Parts...>> : std::type_identity<std::tuple<type
 template <class Part, std::size_t N>
 struct gradients_type<std::array<Part, N>> : std::type_identity<std::array<typename gradients_type<Part>::type, N>> {};
 
-/// Puts gradients in the place of parameters; what is still unreduced is reduced for a module's variables.
+/// A gradient with its pending sums done, in type D if that is told.
+template <class Sums>
+constexpr graph::value reduced_gradient(graph::value gradient, const aval& wanted) {
+  if constexpr (std::same_as<Sums, sums_as_they_are>) {
+    return graph::reshard(gradient, wanted);
+  } else {
+    if (gradient.type().unreduced == 0 || info(Sums::value).size >= info(wanted.type).size)
+      return graph::reshard(gradient, wanted);
+    aval narrow = wanted;
+    narrow.type = Sums::value;
+    return graph::convert(graph::reshard(graph::convert(gradient, Sums::value), narrow), wanted.type);
+  }
+}
+
+/// Whether an argument is a module, or has one, with a parameter that is reduced over an axis.
 template <class Arg>
+constexpr bool has_reduced_parameters() {
+  if constexpr (Expr<Arg>) {
+    return false;
+  } else {
+    bool found = false;
+    const Arg arg{};
+    visit_variables(arg, [&](const auto& v) {
+      using V = std::remove_cvref_t<decltype(v)>;
+      if constexpr (std::same_as<typename V::variable_kind, nn::param>)
+        found = found || has_mark<typename V::spec_type, axis_use::reduced>;
+    });
+    return found;
+  }
+}
+
+/// Puts gradients in the place of parameters; what is still unreduced is reduced for a module's variables.
+template <class Sums, class Arg>
 constexpr auto gradients_in(const Arg& before, graph::graph& g, const graph::list<int>& wrt,
                             const graph::list<int>& ids, std::size_t& next) {
   if constexpr (Expr<Arg>) {
@@ -102,14 +146,14 @@ constexpr auto gradients_in(const Arg& before, graph::graph& g, const graph::lis
     else return before;
   } else if constexpr (is_sequence<Arg>) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return typename gradients_type<Arg>::type{gradients_in(std::get<I>(before), g, wrt, ids, next)...};
+      return typename gradients_type<Arg>::type{gradients_in<Sums>(std::get<I>(before), g, wrt, ids, next)...};
     }
     (std::make_index_sequence<std::tuple_size_v<Arg>>{});
   } else {
     typename gradients_type<Arg>::type result{before};
     visit_differentiated(result, [&](trace_handle& h) {
       const graph::value gradient{&g, ids[next]};
-      h = {&g, graph::reshard(gradient, with_marks(gradient.type(), g.type(wrt[next]))).id};
+      h = {&g, reduced_gradient<Sums>(gradient, with_marks(gradient.type(), g.type(wrt[next]))).id};
       ++next;
     });
     return result;
@@ -117,7 +161,7 @@ constexpr auto gradients_in(const Arg& before, graph::graph& g, const graph::lis
 }
 
 /// The gradients of `loss`, put in the place of the parameters of a copy of `arg` as it was before the call.
-template <class Arg, class Loss>
+template <class Sums, class Arg, class Loss>
 constexpr auto gradients_like(const Arg& before, const Loss& loss) {
   graph::graph* owner = loss.handle.owner;
   graph::list<int> wrt;
@@ -129,15 +173,15 @@ constexpr auto gradients_like(const Arg& before, const Loss& loss) {
       wrt.push_back(h.id);
     });
     if (owner != nullptr) owner->outermost().report({message::module_unnamed, -1, loss.type});
-    return gradients_in(before, *owner, wrt, wrt, next);
+    return gradients_in<Sums>(before, *owner, wrt, wrt, next);
   }
   graph::graph& g = owner->active();
   visit_differentiated(visited, [&](trace_handle& h) { wrt.push_back(g.import_node(h.owner, h.id)); });
   const graph::list<int> ids = gradients(g, g.import_node(loss.handle.owner, loss.handle.id), wrt);
-  return gradients_in(before, g, wrt, ids, next);
+  return gradients_in<Sums>(before, g, wrt, ids, next);
 }
 
-template <class F, bool Aux, bool WithValue>
+template <class F, bool Aux, bool WithValue, class Sums = sums_as_they_are>
 struct differentiated {
   F function;
 
@@ -150,6 +194,9 @@ struct differentiated {
       constexpr bool walked = ArrayLike<Arg> || Module<Arg> || SelfVisiting<Arg> || is_sequence<Arg> || Number<Arg>;
       constexpr message fault = walked ? message::grad_nothing : message::module_macro;
       diagnose(report<fault, [] { return role_details<"first argument", Arg>(); }>);
+      return nothing();
+    } else if constexpr (!std::same_as<Sums, sums_as_they_are> && !has_reduced_parameters<Arg>()) {
+      diagnose(report<message::grad_sums, [] { return role_details<"first argument", Arg>(); }>);
       return nothing();
     } else {
       const Arg before = first;
@@ -175,7 +222,7 @@ struct differentiated {
         diagnose(report<fault, [] { return role_details<"loss", Loss>(); }>);
         return nothing();
       } else {
-        return answer(result, gradients_like(before, loss));
+        return answer(result, gradients_like<Sums>(before, loss));
       }
     }
   }
@@ -206,7 +253,7 @@ struct differentiated {
 /// respect to the parameters (kind `param`) of the first argument, or to the argument itself if it is an array or a tuple
 /// of arrays. `grads` has the members of the first argument, each gradient its parameter's type; but the gradient of an
 /// array that is reduced<"x"> is unreduced<"x"> and the other way round, while a module's reduced parameters have theirs
-/// reduced, by one all-reduce each, however often they were used. With `has_aux` the function returns a pair (loss, aux)
+/// reduced, by one all-reduce each, however often they were used (`value_and_grad(loss, sums_in<bf16>)`: of half the bytes). With `has_aux` the function returns a pair (loss, aux)
 /// and `l` is that pair. Collectives: those of section "gradients" of the sharding rules. Source: jax.value_and_grad.
 template <class F>
 constexpr auto value_and_grad(F function) {
@@ -215,6 +262,14 @@ constexpr auto value_and_grad(F function) {
 template <class F>
 constexpr auto value_and_grad(F function, has_aux_t) {
   return transform::differentiated<F, true, true>{function};
+}
+template <class F, dtype D>
+constexpr auto value_and_grad(F function, sums_in_t<D>) {
+  return transform::differentiated<F, false, true, sums_in_t<D>>{function};
+}
+template <class F, dtype D>
+constexpr auto value_and_grad(F function, has_aux_t, sums_in_t<D>) {
+  return transform::differentiated<F, true, true, sums_in_t<D>>{function};
 }
 
 /// The gradients alone (with `has_aux` a pair: gradients, aux). Source: jax.grad.
@@ -225,6 +280,10 @@ constexpr auto grad(F function) {
 template <class F>
 constexpr auto grad(F function, has_aux_t) {
   return transform::differentiated<F, true, false>{function};
+}
+template <class F, dtype D>
+constexpr auto grad(F function, sums_in_t<D>) {
+  return transform::differentiated<F, false, false, sums_in_t<D>>{function};
 }
 
 }  // namespace tessera
