@@ -399,7 +399,7 @@ TEST_CASE("a chain of products needs exactly the arena that its plan says") {
 TEST_CASE("memory_analysis says what the executor allocates") {
   static_assert(step_type::memory_analysis().temp_size_in_bytes == step_type::program().temporary_bytes);
   const graph::program p = step_type::program();
-  const runtime::executor run(p, cluster::value, std::vector<runtime::executor::step_function>(p.steps.size()), {});
+  const runtime::executor run(p, cluster::value, std::vector<runtime::step_function>(p.steps.size()), {});
   CHECK(run.arena_stride() - step_type::memory_analysis().temp_size_in_bytes >= 0);
   CHECK(run.arena_stride() - step_type::memory_analysis().temp_size_in_bytes < tessera::block_alignment);
 }

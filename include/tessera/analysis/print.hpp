@@ -40,7 +40,7 @@ constexpr void print_buffer(printed_text<Capacity>& out, const graph::program& p
     print_buffer(out, p, static_cast<int>(buffer.place));
     return;
   }
-  constexpr std::string_view spaces[] = {"temp+", "arg", "result", "const", "", "host+"};
+  constexpr std::string_view spaces[] = {"temp+", "arg", "result", "const", "", "host+", "rows+"};
   out << spaces[static_cast<int>(buffer.where)] << buffer.place;
 }
 

@@ -14,11 +14,13 @@
 namespace tessera::graph {
 
 /// Where a buffer lies. A window is a part of another buffer, which may move from trip to trip of a loop. In host memory
-/// lies what only to_host writes and only from_host reads.
-enum class space : std::uint8_t { temporary, argument, result, constant, window, host };
+/// lies what only to_host writes and only from_host reads. Of a buffer in `rows` only the rows exist that a block of a
+/// row group is about, in memory of the thread that runs the block.
+enum class space : std::uint8_t { temporary, argument, result, constant, window, host, rows };
 
 /// Memory for one block of a value; `place` is an offset in a device's arena in bytes, or in what the device has of the
-/// host's memory, or the number of an argument, result or constant; of a window, the buffer it is part of.
+/// host's memory, or the number of an argument, result or constant; of a window, the buffer it is part of; of rows, the
+/// bytes a row of the block that lie before it.
 struct buffer {
   space where = space::temporary;
   std::int64_t place = 0;
@@ -144,9 +146,11 @@ struct step {
   std::int64_t flops = 0;            ///< per device
   std::int64_t transcendentals = 0;  ///< per device
   std::int64_t bytes = 0;            ///< read and written, per device; of a collective: its operands
+  bool sums_rows = false;            ///< of a dot in a row group: it sums over the rows, else it makes rows
 
   constexpr void fields(auto&& field) {
     field(kind), field(code), field(varying), field(axes), field(first), field(sources), field(results), field(rank);
+    field(sums_rows);
     field.leading(sizes);
     field(flops), field(transcendentals), field(bytes);
   }
@@ -166,6 +170,28 @@ enum control_sizes : std::uint8_t {
 
 /// Steps of all bodies of a control step.
 constexpr std::int64_t steps_inside(const step& s) { return s.sizes[first_steps] + s.sizes[second_steps]; }
+
+/// Steps [first, first + count) that go together over blocks of rows: all steps for one block, then all for the next one,
+/// so that what they hand to each other stays in a cache. Each reads and writes its own rows, reads other arrays whole,
+/// or (a dot that sums over rows) adds to an array of its own; then the blocks of a batch come one after the other, and
+/// each is as long as the part of the depth that a product sums at once. No block crosses a multiple of `batch` rows.
+struct row_group {
+  int first = 0;
+  int count = 0;
+  std::int64_t rows = 0;
+  std::int64_t batch = 0;
+  std::int64_t row_bytes = 0;  ///< of what exists for a block only
+  bool sums = false;           ///< whether some step sums over rows
+  std::int64_t columns = 0;    ///< of scores that a mask hides in part; 0 where none may be left out
+  int masking_step = -1;       ///< the step that hides them,
+  int mask = -1;               ///< its access to the mask,
+  int hidden = -1;             ///< and to what hidden scores are
+
+  constexpr void fields(auto&& field) {
+    field(first), field(count), field(rows), field(batch), field(row_bytes), field(sums);
+    field(columns), field(masking_step), field(mask), field(hidden);
+  }
+};
 
 /// A value of the trace's interface: its global type, and for a result the argument whose memory it takes over, or -1.
 struct interface_value {
@@ -209,6 +235,7 @@ struct program {
   list<number> constants{};
   list<code_span> codes{};
   list<word> words{};
+  list<row_group> groups{};  ///< in the order of their steps
 
   /// The buffer whose memory `b` lies in: windows are looked through.
   constexpr int whole_buffer(int b) const {
@@ -220,7 +247,8 @@ struct program {
   /// The words come last, so that they can be read without the rest.
   constexpr void fields(auto&& field) {
     field(temporary_bytes), field(host_bytes), field(loops);
-    field(buffers), field(accesses), field(steps), field(arguments), field(results), field(constants), field(codes);
+    field(buffers), field(accesses), field(steps), field(groups);
+    field(arguments), field(results), field(constants), field(codes);
     field(words);
   }
 };

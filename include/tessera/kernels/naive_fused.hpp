@@ -177,11 +177,12 @@ struct library_functions {
   static double binary(graph::op code, double a, double b, dtype) { return naive::binary(code, a, b); }
 };
 
-/// Runs an instruction list (see `transform::lowering::fused_step`) over all elements of a call. Each instruction is
+/// Runs an instruction list (see `transform::lowering::fused_step`) over elements [first, last) of a call, in row-major
+/// order. Each instruction is
 /// computed in float64 and rounded to its type, which for + - * / and sqrt is the same as computing in the type;
 /// transcendental functions of float32 are rounded twice.
 template <class Functions = library_functions>
-void fused(std::span<const graph::word> words, const fused_call& call) {
+void fused(std::span<const graph::word> words, const fused_call& call, std::int64_t first, std::int64_t last) {
   const auto word = [&](int i) { return words[static_cast<std::size_t>(i)].value; };
   const int sources = word(1);
   const int instructions = word(2);
@@ -190,8 +191,7 @@ void fused(std::span<const graph::word> words, const fused_call& call) {
   const int first_result = first_instruction + 6 * instructions;
   std::vector<double> registers(static_cast<std::size_t>(sources + instructions));
   const auto reg = [&](int i) -> double& { return registers[static_cast<std::size_t>(i)]; };
-  const std::int64_t columns = call.columns();
-  for (std::int64_t index = 0; index < call.rows() * columns; ++index) {
+  for (std::int64_t index = first; index < last; ++index) {
     const auto offset = [&](int array) {
       std::int64_t rest = index;
       std::int64_t sum = 0;
@@ -228,6 +228,12 @@ void fused(std::span<const graph::word> words, const fused_call& call) {
       write_element(call.data[sources + i], offset(sources + i), static_cast<dtype>(word(at)), reg(word(at + 1)));
     }
   }
+}
+
+/// The same over all elements.
+template <class Functions = library_functions>
+void fused(std::span<const graph::word> words, const fused_call& call) {
+  fused<Functions>(words, call, 0, call.rows() * call.columns());
 }
 
 }  // namespace tessera::kernels::naive

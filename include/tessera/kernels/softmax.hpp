@@ -76,6 +76,42 @@ void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool parall
   });
 }
 
+/// Rows of which columns from `seen` on are hidden.
+inline constexpr std::int64_t most_masked_rows = 256;
+
+/// The same for at most most_masked_rows rows in which x is `hidden` from column `seen` on, a multiple of 64: of x only
+/// columns before it are read, of y only they are written, the others are zeros. Returns false, and has written nothing,
+/// if in some row they are not, or the row is not finite. Same bits.
+template <class T>
+bool softmax_of_seen(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t seen, T hidden) {
+  using namespace detail;
+  constexpr T out_of_reach = sizeof(T) == 4 ? T(105) : T(760);  // exp(-out_of_reach) is 0
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  T tops[most_masked_rows];
+  for (std::int64_t i = 0; i < rows; ++i) {
+    tops[i] = row_max(x + i * cols, seen);
+    const bool nothing = tops[i] == -infinity && hidden == -infinity;
+    if (!nothing && !(tops[i] - hidden >= out_of_reach && tops[i] < infinity)) return false;
+  }
+  for (std::int64_t i = 0; i < rows; ++i) {
+    T* const to = y + i * cols;
+    const T* const from = x + i * cols;
+    const batch<T> top(tops[i]), none(T(0));
+    if (tops[i] == -infinity) {
+      std::fill_n(to, seen, T(0));
+      continue;
+    }
+    write_row(to, seen, [=](std::int64_t j, std::int64_t count) {
+      return xsimd::exp(load_part(from + j, count, tops[i]) - top);
+    });
+    const batch<T> scale(T(1) / combine_line<T>(add<T>{}, cols, [=](std::int64_t j, std::int64_t count) {
+                           return j < seen ? load_part(to + j, count, T(0)) : none;
+                         }));
+    write_row(to, seen, [=](std::int64_t j, std::int64_t count) { return load_part(to + j, count, T(0)) * scale; });
+  }
+  return true;
+}
+
 /// y[i][j] = x[i][j] - max_i - log(sum over j of exp(x[i][j] - max_i)), for contiguous [rows][cols] arrays of
 /// float or double.
 ///
@@ -110,6 +146,24 @@ void softmax_backward(const T* y, const T* g, T* dx, std::int64_t rows, std::int
       return load_part(out + j, count, T(0)) * (load_part(gradient + j, count, T(0)) - dot);
     });
   });
+}
+
+/// The same where y is zero from column `seen` on, a multiple of 64: nothing is read or written there. Same bits if g is
+/// finite.
+template <class T>
+void softmax_backward_of_seen(const T* y, const T* g, T* dx, std::int64_t rows, std::int64_t cols, std::int64_t seen) {
+  using namespace detail;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const T* const out = y + i * cols;
+    const T* const gradient = g + i * cols;
+    const batch<T> none(T(0));
+    const batch<T> dot(combine_line<T>(add<T>{}, cols, [=](std::int64_t j, std::int64_t count) {
+      return j < seen ? load_part(gradient + j, count, T(0)) * load_part(out + j, count, T(0)) : none;
+    }));
+    write_row(dx + i * cols, seen, [=](std::int64_t j, std::int64_t count) {
+      return load_part(out + j, count, T(0)) * (load_part(gradient + j, count, T(0)) - dot);
+    });
+  }
 }
 
 /// dx[i][j] = g[i][j] - exp(logp[i][j]) sum over j of g[i][j], where logp = log_softmax(x) and g is the gradient at

@@ -19,6 +19,8 @@
 #include <tessera/kernels/softmax.hpp>
 #include <tessera/runtime/collectives.hpp>
 #include <tessera/runtime/movement.hpp>
+#include <tessera/runtime/row_blocks.hpp>
+#include <tessera/runtime/step_function.hpp>
 #include <tessera/runtime/storage.hpp>
 #include <tessera/runtime/trace.hpp>
 
@@ -34,8 +36,6 @@ namespace tessera::runtime {
 template <class>
 class basic_executor {
  public:
-  using step_function = void (basic_executor::*)(const graph::step&);
-
   /// `functions` has one function a step, `fused` one kernel an instruction list of the program, or nothing: then fused
   /// steps are interpreted.
   basic_executor(graph::program p, const mesh_value& mesh, std::vector<step_function> functions,
@@ -56,6 +56,9 @@ class basic_executor {
     calls_.resize(static_cast<std::size_t>(most));
     kernel_runs_.assign(program_.steps.size(), 0);
     bases_.resize(program_.buffers.size());
+    group_at_.resize(program_.steps.size(), -1);
+    for (std::size_t g = 0; g < program_.groups.size(); ++g)
+      group_at_[static_cast<std::size_t>(program_.groups[g].first)] = static_cast<int>(g);
     make_windows();
     name_steps();
   }
@@ -86,23 +89,28 @@ class basic_executor {
   template <graph::step_kind Kind, class T>
   static constexpr step_function function_for() {
     using graph::step_kind;
-    if constexpr (Kind == step_kind::fused) return &basic_executor::run_fused;
-    else if constexpr (graph::is_copy(Kind)) return &basic_executor::run_copy;
-    else if constexpr (Kind == step_kind::dot) return &basic_executor::template run_dot<T>;
-    else if constexpr (Kind == step_kind::reduce) return &basic_executor::template run_reduce<T>;
-    else if constexpr (Kind == step_kind::cumulative) return &basic_executor::template run_cumulative<T>;
-    else if constexpr (Kind == step_kind::recurrence) return &basic_executor::template run_recurrence<T>;
-    else if constexpr (Kind == step_kind::custom) return &basic_executor::run_custom;
-    else if constexpr (Kind == step_kind::argsort) return &basic_executor::template run_argsort<T>;
-    else if constexpr (Kind == step_kind::check_range) return &basic_executor::template run_check<T>;
-    else if constexpr (graph::is_movement(Kind)) return &basic_executor::template run_movement<Kind, T>;
-    else if constexpr (graph::is_collective(Kind)) return &basic_executor::template run_collective<T>;
-    else return &basic_executor::template run_rows<Kind, T>;
+    if constexpr (Kind == step_kind::fused) return {&basic_executor::run_fused, &basic_executor::run_fused_block};
+    else if constexpr (graph::is_copy(Kind)) return {&basic_executor::run_copy};
+    else if constexpr (Kind == step_kind::dot) return {&basic_executor::template run_dot<T>, dot_on_rows<T>()};
+    else if constexpr (Kind == step_kind::reduce)
+      return {&basic_executor::template run_reduce<T>, &basic_executor::template run_block<Kind, T>};
+    else if constexpr (Kind == step_kind::cumulative) return {&basic_executor::template run_cumulative<T>};
+    else if constexpr (Kind == step_kind::recurrence) return {&basic_executor::template run_recurrence<T>};
+    else if constexpr (Kind == step_kind::custom) return {&basic_executor::run_custom};
+    else if constexpr (Kind == step_kind::argsort) return {&basic_executor::template run_argsort<T>};
+    else if constexpr (Kind == step_kind::check_range) return {&basic_executor::template run_check<T>};
+    else if constexpr (graph::is_movement(Kind)) return {&basic_executor::template run_movement<Kind, T>};
+    else if constexpr (graph::is_collective(Kind)) return {&basic_executor::template run_collective<T>};
+    else return {&basic_executor::template run_rows<Kind, T>, &basic_executor::template run_block<Kind, T>};
   }
 
  private:
   template <class, class>
   friend struct mover;
+  template <class>
+  friend struct row_runner;
+  template <class>
+  friend struct seen_columns;
 
   void run_steps(std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) {
@@ -112,20 +120,28 @@ class basic_executor {
         i += static_cast<std::size_t>(graph::steps_inside(s));
         continue;
       }
+      if (group_at_[i] >= 0) {
+        const graph::row_group& group = program_.groups[static_cast<std::size_t>(group_at_[i])];
+        if (trace_ != nullptr) run_traced(i, [&] { run_group(group); });
+        else run_group(group);
+        i += static_cast<std::size_t>(group.count - 1);
+        continue;
+      }
       runs_of_step_ = 0;
-      if (trace_ != nullptr) run_traced(i);
-      else (this->*functions_[i])(s);
+      if (trace_ != nullptr) run_traced(i, [&] { (this->*functions_[i].whole)(s); });
+      else (this->*functions_[i].whole)(s);
       kernel_runs_[i] += runs_of_step_;
     }
   }
 
-  /// Runs one step, and notes when on the rows of the devices and threads that take part.
-  void run_traced(std::size_t i) {
+  /// Runs a step or the group that starts with it, and notes when on the rows of the devices and threads that take part.
+  template <class F>
+  void run_traced(std::size_t i, const F& run) {
     const graph::step& s = program_.steps[i];
     const std::int64_t begin = trace_->now();
     {
       const traced_work watch(*trace_, trace_names_[i]);
-      (this->*functions_[i])(s);
+      run();
     }
     const std::int64_t end = trace_->now();
     const axis_set taking_part = graph::is_collective(s.kind) ? set_of(s.axes) : axis_set{0};
@@ -141,6 +157,55 @@ class basic_executor {
       graph::write_step(name, program_, static_cast<int>(i));
       trace_names_.push_back(trace_->number_of(name.view()));
     }
+  }
+
+  /// Runs the steps of a group, all of them on one block of rows after the other.
+  void run_group(const graph::row_group& group) {
+    const auto first = static_cast<std::size_t>(group.first), count = static_cast<std::size_t>(group.count);
+    const graph::step& s = program_.steps[first];
+    const std::int64_t shards = shards_of(s);
+    for (std::size_t i = first; i < first + count; ++i) kernel_runs_[i] += shards;
+    const row_cut cut(group);
+    const std::int64_t batches = group.rows / group.batch;
+    const std::int64_t together = group.sums ? cut.parts : 1;
+    const std::int64_t tasks = batches * cut.parts / together;
+    kernels::parallel_for(shards * tasks, shards * group.rows * group.row_bytes > 4 * small, [&](std::int64_t task) {
+      row_block rows{group, device(s, task / tasks), cut.room, block_memory(cut.room * group.row_bytes)};
+      for (std::int64_t i = task % tasks * together; i < (task % tasks + 1) * together; ++i) {
+        const std::int64_t start = i / cut.parts * group.batch;
+        rows.first = start + kernels::detail::part(group.batch, cut.parts, i % cut.parts);
+        rows.last = start + kernels::detail::part(group.batch, cut.parts, i % cut.parts + 1);
+        run_block_of(group, rows);
+      }
+    });
+  }
+
+  void run_block_of(const graph::row_group& group, row_block& rows) const {
+    const auto first = static_cast<std::size_t>(group.first), count = static_cast<std::size_t>(group.count);
+    rows.seen = group.columns;
+    if (group.columns > 0)
+      rows.seen =
+          seen_columns<basic_executor>{*this, program_.steps[static_cast<std::size_t>(group.masking_step)], rows}();
+    for (std::size_t k = first; k < first + count; ++k) {
+      (this->*functions_[k].rows)(program_.steps[k], rows);
+      if (!rows.again) continue;
+      rows.again = false;
+      rows.seen = group.columns;
+      k = first - 1;
+    }
+  }
+
+  template <graph::step_kind Kind, class T>
+  void run_block(const graph::step& s, row_block& rows) const {
+    row_runner<basic_executor>{*this, s, rows}.template run<Kind, T>();
+  }
+  void run_fused_block(const graph::step& s, row_block& rows) const {
+    run_block<graph::step_kind::fused, float>(s, rows);
+  }
+  template <class T>
+  static constexpr auto dot_on_rows() {
+    if constexpr (std::is_floating_point_v<T>) return &basic_executor::template run_block<graph::step_kind::dot, T>;
+    else return nullptr;
   }
 
   /// Runs the steps of a control step, which start at `first`, as often as it says.
@@ -235,6 +300,7 @@ class basic_executor {
         case graph::space::constant: bases_[b] = constants_.data() + 8 * place; break;
         case graph::space::argument: bases_[b] = arguments[place]->bytes.data(); break;
         case graph::space::result: bases_[b] = results[place]->bytes.data(); break;
+        case graph::space::rows:
         case graph::space::window: break;
       }
     }
@@ -336,9 +402,13 @@ class basic_executor {
     });
   }
 
-  void interpret(const graph::step& s, std::int64_t shards) {
+  std::span<const graph::word> words_of(const graph::step& s) const {
     const graph::code_span span = program_.codes[static_cast<std::size_t>(s.code)];
-    const std::span<const graph::word> words(program_.words.data() + span.first, static_cast<std::size_t>(span.count));
+    return {program_.words.data() + span.first, static_cast<std::size_t>(span.count)};
+  }
+
+  void interpret(const graph::step& s, std::int64_t shards) {
+    const std::span<const graph::word> words = words_of(s);
     for (std::int64_t i = 0; i < shards; ++i)
       kernels::naive::fused<kernels::interpreted_functions>(words, calls_[static_cast<std::size_t>(i)]);
   }
@@ -585,6 +655,7 @@ class basic_executor {
   std::vector<std::int64_t> offsets_;
   std::vector<std::byte*> bases_;
   std::vector<std::vector<int>> windows_;  ///< by loop
+  std::vector<int> group_at_;              ///< by step: the row group that starts with it, or -1
   std::vector<int> still_;                 ///< windows that do not move
   std::vector<kernels::fused_call> calls_;
   std::vector<std::int64_t> kernel_runs_;

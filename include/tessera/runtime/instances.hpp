@@ -24,21 +24,27 @@
   TESSERA_MOVEMENT_STEP(gather, T)         \
   TESSERA_MOVEMENT_STEP(scatter, T)
 
+#define TESSERA_BLOCK_STEP(kind, T) \
+  TESSERA_INSTANCE void executor::run_block<graph::step_kind::kind, T>(const graph::step&, row_block&) const;
+
 #define TESSERA_NUMBER_STEPS(T)                                          \
   TESSERA_INSTANCE void executor::run_dot<T>(const graph::step&);        \
   TESSERA_INSTANCE void executor::run_reduce<T>(const graph::step&);     \
+  TESSERA_BLOCK_STEP(reduce, T)                                          \
   TESSERA_INSTANCE void executor::run_cumulative<T>(const graph::step&); \
   TESSERA_INSTANCE void executor::run_argsort<T>(const graph::step&);    \
   TESSERA_INSTANCE void executor::run_collective<T>(const graph::step&); \
   TESSERA_MOVEMENT_STEPS(T)                                              \
   TESSERA_MOVEMENT_STEP(overlap_add, T)
 
-#define TESSERA_ROW_STEP(kind, T) \
-  TESSERA_INSTANCE void executor::run_rows<graph::step_kind::kind, T>(const graph::step&);
+#define TESSERA_ROW_STEP(kind, T)                                                          \
+  TESSERA_INSTANCE void executor::run_rows<graph::step_kind::kind, T>(const graph::step&); \
+  TESSERA_BLOCK_STEP(kind, T)
 
 #define TESSERA_FLOAT_STEPS(T)                                           \
   TESSERA_NUMBER_STEPS(T)                                                \
   TESSERA_INSTANCE void executor::run_recurrence<T>(const graph::step&); \
+  TESSERA_BLOCK_STEP(dot, T)                                             \
   TESSERA_ROW_STEP(softmax, T)                                           \
   TESSERA_ROW_STEP(log_softmax, T)                                       \
   TESSERA_ROW_STEP(softmax_grad, T)                                      \
@@ -52,6 +58,7 @@ TESSERA_FLOAT_STEPS(double)
 TESSERA_NUMBER_STEPS(std::int32_t)
 TESSERA_NUMBER_STEPS(std::uint32_t)
 TESSERA_INSTANCE void executor::run_reduce<bool>(const graph::step&);
+TESSERA_BLOCK_STEP(reduce, bool)
 TESSERA_INSTANCE void executor::run_collective<bool>(const graph::step&);
 TESSERA_MOVEMENT_STEPS(bool)
 TESSERA_MOVEMENT_STEPS(std::uint8_t)
@@ -63,6 +70,7 @@ TESSERA_INSTANCE void executor::run_check<std::uint32_t>(const graph::step&);
 #undef TESSERA_FLOAT_STEPS
 #undef TESSERA_ROW_STEP
 #undef TESSERA_NUMBER_STEPS
+#undef TESSERA_BLOCK_STEP
 #undef TESSERA_MOVEMENT_STEPS
 #undef TESSERA_MOVEMENT_STEP
 

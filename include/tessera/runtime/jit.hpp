@@ -56,7 +56,7 @@ template <class Program>
 step_function step_function_of(graph::step_kind kind, dtype type) {
   using needs = analysis::kernel_needs;
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    step_function found = nullptr;
+    step_function found;
     const auto look = [&]<std::size_t Place>(std::integral_constant<std::size_t, Place>) {
       constexpr auto of_kind = static_cast<graph::step_kind>(Place / needs::types);
       constexpr auto of_type = static_cast<dtype>(Place % needs::types);

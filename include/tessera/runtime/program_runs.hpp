@@ -6,6 +6,7 @@
 #include <tessera/core/dtype.hpp>
 #include <tessera/graph/program.hpp>
 #include <tessera/kernels/fused_call.hpp>
+#include <tessera/runtime/step_function.hpp>
 #include <tessera/runtime/storage.hpp>
 
 #include <cstddef>
@@ -28,12 +29,6 @@
 #endif
 
 namespace tessera::runtime {
-
-template <class>
-class basic_executor;
-
-/// What runs one step of a program.
-using step_function = void (basic_executor<void>::*)(const graph::step&);
 
 /// A program as constants: its packed words, the mesh, a kernel for each instruction list, and where to find the
 /// function of a kind of step on a type of elements.

@@ -10,7 +10,7 @@
 
 namespace tessera::runtime {
 
-/// What runs steps of a kind on elements of a type; nullptr where there are none.
+/// What runs steps of a kind on elements of a type; none where there are none.
 step_function any_step_function(graph::step_kind kind, dtype type);
 
 #if defined(TESSERA_COMPILED)
@@ -38,7 +38,7 @@ constexpr bool runs_on() {
 
 template <class T>
 step_function function_of_kind(graph::step_kind kind) {
-  step_function found = nullptr;
+  step_function found;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto look = [&]<graph::step_kind Kind>() {
       if constexpr (runs_on<Kind, T>())

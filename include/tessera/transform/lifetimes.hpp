@@ -18,13 +18,21 @@ struct loop_span {
 };
 
 /// When each buffer is first written and last read, in steps. What is there before a loop and used in it lives to the
-/// loop's end, since the next trip needs it too. Windows live with the buffer they are part of.
+/// loop's end, since the next trip needs it too. Windows live with the buffer they are part of. The steps of a row group happen at once: what one of them uses is there
+/// from the first to the last.
 struct lifetimes {
   graph::list<int> born{};
   graph::list<int> dies{};
+  graph::list<graph::row_group> groups{};
+  graph::list<int> group_at{};     ///< by step, if there are groups: the number of its group, or -1
   graph::list<loop_span> loops{};  ///< outer ones before inner ones
 
-  constexpr explicit lifetimes(const graph::program& p) : born(p.buffers.size(), -1), dies(p.buffers.size(), -1) {
+  constexpr explicit lifetimes(const graph::program& p)
+      : born(p.buffers.size(), -1), dies(p.buffers.size(), -1), groups(p.groups) {
+    if (!groups.empty()) group_at.resize(p.steps.size(), -1);
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      for (int i = groups[g].first; i < groups[g].first + groups[g].count; ++i)
+        group_at[static_cast<std::size_t>(i)] = static_cast<int>(g);
     const auto for_each_use = [&](int i, auto use) {
       const graph::step& s = p.steps[static_cast<std::size_t>(i)];
       for (int a = s.first; a < s.first + s.sources + s.results; ++a)
@@ -34,8 +42,8 @@ struct lifetimes {
     for (int i = 0; i < static_cast<int>(p.steps.size()); ++i) {
       const graph::step& s = p.steps[static_cast<std::size_t>(i)];
       for_each_use(i, [&](std::size_t b) {
-        if (born[b] < 0) born[b] = i;
-        dies[b] = i;
+        if (born[b] < 0) born[b] = start_of_group(i);
+        dies[b] = end_of_group(i);
       });
       if (!graph::is_control(s.kind)) continue;
       loops.push_back({i, i + static_cast<int>(graph::steps_inside(s)), static_cast<int>(s.sizes[graph::loop_number]),
@@ -52,6 +60,17 @@ struct lifetimes {
       dies[b] = dies[whole];
     }
   }
+
+  /// The row group that step `i` belongs to, or null.
+  constexpr const graph::row_group* group_of(int i) const {
+    return group_at.empty() || group_at[static_cast<std::size_t>(i)] < 0
+               ? nullptr
+               : &groups[static_cast<std::size_t>(group_at[static_cast<std::size_t>(i)])];
+  }
+
+  /// The first and the last step of the row group that step `i` belongs to, or `i`.
+  constexpr int start_of_group(int i) const { return group_of(i) ? group_of(i)->first : i; }
+  constexpr int end_of_group(int i) const { return group_of(i) ? group_of(i)->first + group_of(i)->count - 1 : i; }
 
   /// The outermost loop that step `i` belongs to, or null.
   constexpr const loop_span* outermost(int i) const {

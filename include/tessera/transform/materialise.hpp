@@ -108,7 +108,8 @@ struct materialiser {
     n.attribute[2 + operand] = batch;
   }
 
-  /// A contraction operand that no kernel reads as it lies is transposed to batch, free, contracting.
+  /// A contraction operand that no kernel reads as it lies is transposed: to batch, then free and contracting dimensions,
+  /// of which those come last that do so already, so that the copy reads neighbours.
   constexpr void straighten(graph::node& n, int operand) {
     const int rank = result.type(n.operands[operand]).rank;
     const sharding::dim_list contracting = n.attribute[operand];
@@ -116,9 +117,11 @@ struct materialiser {
     if (layout_of(rank, contracting, batch).regular) return;
     sharding::dim_list order = batch;
     const sharding::dim_list free = sharding::free_dims(rank, contracting, batch);
-    for (int i = 0; i < sharding::dim_count(free); ++i) order = sharding::dim_append(order, sharding::dim_at(free, i));
-    for (int i = 0; i < sharding::dim_count(contracting); ++i)
-      order = sharding::dim_append(order, sharding::dim_at(contracting, i));
+    const bool last_is_free =
+        sharding::dim_count(free) > 0 && sharding::dim_at(free, sharding::dim_count(free) - 1) == rank - 1;
+    for (const sharding::dim_list dims : {last_is_free ? contracting : free, last_is_free ? free : contracting})
+      for (int i = 0; i < sharding::dim_count(dims); ++i)
+        order = sharding::dim_append(order, sharding::dim_at(dims, i));
     graph::node turned;
     turned.code = op::transpose;
     turned.type = result.type(n.operands[operand]);
@@ -129,7 +132,8 @@ struct materialiser {
     n.operands[operand] = copy_of(add(turned));
     n.attribute[2 + operand] = graph::dims_in_order(sharding::dim_count(batch));
     n.attribute[operand] =
-        graph::dims_in_order(sharding::dim_count(contracting), rank - sharding::dim_count(contracting));
+        graph::dims_in_order(sharding::dim_count(contracting),
+                             last_is_free ? sharding::dim_count(batch) : rank - sharding::dim_count(contracting));
   }
 
   /// A reduction over dimensions that do not lie side by side is several, the last run first.

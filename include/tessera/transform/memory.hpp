@@ -5,6 +5,7 @@
 #include <tessera/graph/program.hpp>
 #include <tessera/transform/lifetimes.hpp>
 #include <tessera/transform/lowering.hpp>
+#include <tessera/transform/row_steps.hpp>
 
 #include <algorithm>
 
@@ -79,13 +80,31 @@ constexpr void place_results(const graph::graph& g, graph::program& p, const gra
   for (const graph::step& s : copies) p.steps.push_back(s);
 }
 
+/// Whether in a row group `from` is read up to step `i` and `to` is used from there on, row by row alike.
+constexpr bool changes_over(const graph::program& p, const graph::row_group& group, int i, int from, int to) {
+  std::int64_t elements = 0;
+  for (int j = group.first; j < group.first + group.count; ++j) {
+    const graph::step& s = p.steps[static_cast<std::size_t>(j)];
+    for (int a = s.first; a < s.first + s.sources + s.results; ++a) {
+      const int b = p.accesses[static_cast<std::size_t>(a)].buffer;
+      if (b < 0 || (p.whole_buffer(b) != from && p.whole_buffer(b) != to)) continue;
+      const std::int64_t found = row_elements(p, s, a, group.rows, s.sums_rows);
+      if (found == 0 || (elements != 0 && found != elements) || (b == from ? j > i : b != to || j < i)) return false;
+      elements = found;
+    }
+  }
+  return true;
+}
+
 /// Whether the result `to` of step number `i` may take over the memory of `from`, which the step reads.
 constexpr bool may_take_over(const graph::program& p, const lifetimes& lives, int i, int from, int to) {
   const graph::step& s = p.steps[static_cast<std::size_t>(i)];
   const graph::buffer& source = p.buffers[static_cast<std::size_t>(from)];
   const graph::buffer& target = p.buffers[static_cast<std::size_t>(to)];
-  return lives.dies[static_cast<std::size_t>(from)] == i && reads_in_place(p, s, from) &&
-         source.bytes == target.bytes && (s.kind == graph::step_kind::all_reduce || source.varying == target.varying);
+  const graph::row_group* group = lives.group_of(i);
+  return lives.dies[static_cast<std::size_t>(from)] == lives.end_of_group(i) && reads_in_place(p, s, from) &&
+         (group == nullptr || changes_over(p, *group, i, from, to)) && source.bytes == target.bytes &&
+         (s.kind == graph::step_kind::all_reduce || source.varying == target.varying);
 }
 
 /// What is changed in place until it is a result of the program is made in the result's memory from the start.

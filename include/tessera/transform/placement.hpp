@@ -26,7 +26,9 @@ struct inheritance {
       graph::list<int> given;
       for (int r = s.first + s.sources; r < s.first + s.sources + s.results; ++r) {
         const int to = p.accesses[static_cast<std::size_t>(r)].buffer;
-        if (!is_temporary(p, to) || lives.born[static_cast<std::size_t>(to)] != static_cast<int>(i)) continue;
+        if (!is_temporary(p, to) ||
+            lives.born[static_cast<std::size_t>(to)] != lives.start_of_group(static_cast<int>(i)))
+          continue;
         for (int a = s.first; a < s.first + s.sources; ++a) {
           const int from = p.accesses[static_cast<std::size_t>(a)].buffer;
           const bool paired = s.kind != graph::step_kind::all_reduce || a - s.first == r - s.first - s.sources;

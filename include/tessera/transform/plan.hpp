@@ -16,6 +16,7 @@
 #include <tessera/transform/propagate.hpp>
 #include <tessera/transform/recompute.hpp>
 #include <tessera/transform/revive.hpp>
+#include <tessera/transform/row_groups.hpp>
 #include <tessera/transform/sum_products.hpp>
 #include <tessera/transform/widen.hpp>
 
@@ -28,8 +29,12 @@ constexpr bool moves_to_host(const graph::program& p) {
                      [](const graph::step& s) { return s.kind == graph::step_kind::to_host; });
 }
 
+/// Whether steps go together over blocks of rows; without that each step has all it reads and writes in memory.
+enum class grouping { by_rows, none };
+
 /// The program of a device, with its memory. `global` has the types of arguments and results as users know them.
-constexpr graph::program plan(const graph::graph& global, const graph::graph& partitioned) {
+constexpr graph::program plan(const graph::graph& global, const graph::graph& partitioned,
+                              grouping groups = grouping::by_rows) {
   const fused_graph fused = fuse_and_recompute(partitioned);
   const graph::graph& local = fused.g;
   graph::program out;
@@ -46,6 +51,7 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& pa
   place_results(local, out, pass.buffer_of);
   start_in_results(out);
   if (out.loops > 0) reuse_slices(out);
+  if (groups == grouping::by_rows) group_rows(out);
   out.temporary_bytes = place_buffers(out);
   if (moves_to_host(out)) out.host_bytes = place_buffers(out, graph::space::host);
   count_copied_bases(out);
@@ -53,9 +59,9 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& pa
 }
 
 /// All passes from a trace to a plan.
-constexpr graph::program lower(const graph::graph& trace) {
+constexpr graph::program lower(const graph::graph& trace, grouping groups = grouping::by_rows) {
   const graph::graph global = simplify(trace);
-  return plan(global, revive(combine_all_reduces(materialise(partition(propagate(widen(global)))))));
+  return plan(global, revive(combine_all_reduces(materialise(partition(propagate(widen(global)))))), groups);
 }
 
 }  // namespace tessera::transform

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <tessera/transform/fuse.hpp>
+#include <tessera/transform/remake_weights.hpp>
 #include <tessera/transform/simplify.hpp>
 
 #include <algorithm>
@@ -214,9 +215,17 @@ struct recomputation {
 };
 
 /// Units of a graph, with cheap values computed where they are needed.
-constexpr fused_graph fuse_and_recompute(const graph::graph& g) {
+constexpr fused_graph fuse_units(const graph::graph& g) {
   const fusion f = fuse(g);
   return recomputation(g, f).run();
+}
+
+/// The same of a graph in which no weights of attention wait for a gradient.
+constexpr fused_graph fuse_and_recompute(const graph::graph& g) {
+  weight_remaker pass(g);
+  if (!pass.found_some()) return fuse_units(g);
+  const graph::graph remade = pass.run();
+  return fuse_units(remade);
 }
 
 }  // namespace tessera::transform

@@ -24,7 +24,7 @@ struct reach {
 
 /// What an access to buffer `b` in step `i` reaches.
 constexpr reach reach_of(const graph::program& p, const lifetimes& lives, int b, int i) {
-  reach r{.step = i};
+  reach r{.step = lives.start_of_group(i)};
   r.bytes = p.buffers[static_cast<std::size_t>(b)].bytes;
   std::int64_t span = 0;
   int moving = 0;
@@ -87,7 +87,7 @@ struct result_space {
     sliced_reads& noted = slices[at];
     const bool slice = r.loop == loop && r.first >= 0 && r.first + r.bytes <= r.stride &&
                        (noted.loop == nullptr || noted.stride == r.stride);
-    if (slice) noted = {loop, r.stride, std::max(noted.last, lives.end_of_loops_within(*loop, i))};
+    if (slice) noted = {loop, r.stride, std::max(noted.last, lives.end_of_loops_within(*loop, lives.end_of_group(i)))};
     else noted = {}, whole[at] = 1;
   }
 

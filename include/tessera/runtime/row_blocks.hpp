@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs steps of row groups on a block of rows.
+#pragma once
+
+#include <tessera/graph/program.hpp>
+#include <tessera/kernels/gemm.hpp>
+#include <tessera/kernels/interpreted.hpp>
+#include <tessera/kernels/reduce.hpp>
+#include <tessera/kernels/softmax.hpp>
+#include <tessera/runtime/step_function.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <new>
+
+namespace tessera::runtime {
+
+/// What a block of rows hands from step to step should stay within this: half of a second-level cache.
+inline constexpr std::int64_t row_block_bytes = std::int64_t{1} << 19;
+inline constexpr std::int64_t fewest_block_rows = 8;
+
+/// Memory of this thread for the blocks of row groups, at least `bytes` long; kept until the thread ends.
+inline std::byte* block_memory(std::int64_t bytes) {
+  struct release {
+    void operator()(void* p) const { std::free(p); }
+  };
+  thread_local std::unique_ptr<void, release> memory;
+  thread_local std::int64_t size = 0;
+  if (size < bytes) {
+    constexpr auto page = static_cast<std::int64_t>(kernels::detail::workspace_bytes);
+    const std::int64_t rounded = (bytes + page - 1) / page * page;
+    memory.reset();
+    size = 0;
+    memory.reset(std::aligned_alloc(kernels::detail::workspace_bytes, static_cast<std::size_t>(rounded)));
+    if (memory == nullptr) throw std::bad_alloc();
+#if defined(__linux__)
+    madvise(memory.get(), static_cast<std::size_t>(rounded), MADV_HUGEPAGE);
+#endif
+    size = rounded;
+  }
+  return static_cast<std::byte*>(memory.get());
+}
+
+/// How a group's rows are cut: every batch into `parts` nearly equal blocks. Where products sum over rows, blocks are what
+/// they sum at once, so that no bit depends on the grouping.
+struct row_cut {
+  std::int64_t parts;
+  std::int64_t room;  ///< rows of the longest block
+
+  explicit row_cut(const graph::row_group& group) {
+    const std::int64_t fitting = std::clamp(row_block_bytes / std::max<std::int64_t>(group.row_bytes, 1),
+                                            fewest_block_rows, kernels::most_masked_rows);
+    parts = kernels::detail::ceil_div(group.batch, group.sums ? kernels::detail::gemm_depth : fitting);
+    room = kernels::detail::ceil_div(group.batch, parts);
+  }
+};
+
+/// One step of an executor on one block.
+template <class Executor>
+struct row_runner {
+  const Executor& run_on;
+  const graph::step& s;
+  row_block& rows;
+
+  template <graph::step_kind Kind, class T>
+  void run() const {
+    using graph::step_kind;
+    if constexpr (Kind == step_kind::fused) fused();
+    else if constexpr (Kind == step_kind::dot) dot<T>();
+    else if constexpr (Kind == step_kind::reduce) reduce<T>();
+    else normalise<Kind, T>();
+  }
+
+ private:
+  std::int64_t count() const { return rows.last - rows.first; }
+
+  /// Where the array of access `a` starts, or would start if more than the block's rows existed.
+  std::byte* start(int a) const {
+    const graph::program& p = run_on.program_;
+    const graph::buffer& b = p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(a)].buffer)];
+    if (b.where != graph::space::rows) return run_on.block(a, rows.device);
+    const std::int64_t before = rows.first * (b.bytes / rows.group.rows);
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(rows.memory + b.place * rows.room) -
+                                        static_cast<std::uintptr_t>(before));
+  }
+  template <class T>
+  T* array(int a) const {
+    return reinterpret_cast<T*>(start(a));
+  }
+
+  void fused() const {
+    kernels::fused_call call;
+    run_on.prepare_call(s, rows.device, call);
+    for (int i = 0; i < s.sources + s.results; ++i)
+      if (const int a = s.first + i; run_on.program_.accesses[static_cast<std::size_t>(a)].buffer >= 0)
+        call.data[i] = start(a) + call.base[i] * info(run_on.type_of(a)).size;
+    const std::int64_t elements = call.rows() * call.columns() / rows.group.rows;
+    if (rows.leaves_out(elements) && call.columns() % elements == 0)
+      for (std::int64_t row = rows.first; row < rows.last; ++row)
+        run_elements(call, row * elements, row * elements + rows.seen);
+    else run_elements(call, rows.first * elements, rows.last * elements);
+  }
+
+  /// Elements [first, last) of the step's domain: parts of one line, or whole lines.
+  void run_elements(const kernels::fused_call& call, std::int64_t first, std::int64_t last) const {
+    if (run_on.fused_.empty())
+      return kernels::naive::fused<kernels::interpreted_functions>(run_on.words_of(s), call, first, last);
+    const kernels::fused_function kernel = run_on.fused_[static_cast<std::size_t>(s.code)];
+    const std::int64_t line = call.columns();
+    if (first % line == 0 && last % line == 0) kernel(call, {first / line, last / line, 0, line});
+    else kernel(call, {first / line, first / line + 1, first % line, first % line + last - first});
+  }
+
+  template <class T>
+  void dot() const {
+    kernels::gemm_problem<T> p;
+    p.m = s.sizes[0], p.n = s.sizes[1], p.k = s.sizes[2];
+    p.a_transposed = s.sizes[4] != 0, p.b_transposed = s.sizes[5] != 0;
+    p.a = array<T>(s.first), p.b = array<T>(s.first + 1), p.c = array<T>(s.first + 2);
+    p.ldc = p.n;
+    if (s.sums_rows) sum_over_rows(p);
+    else make_rows(p);
+  }
+
+  /// c += a^T b over the rows of the block, into the array of the block's batch.
+  template <class T>
+  void sum_over_rows(kernels::gemm_problem<T> p) const {
+    const std::int64_t depth = p.k, batch = rows.first / depth, done = rows.first % depth;
+    p.a += p.a_transposed ? rows.first * p.m : batch * p.m * depth + done;
+    p.b += p.b_transposed ? batch * p.n * depth + done : rows.first * p.n;
+    p.c += batch * p.m * p.n;
+    p.lda = p.a_transposed ? p.m : depth, p.ldb = p.b_transposed ? depth : p.n;
+    p.k = count();
+    p.accumulate = done > 0;
+    const std::int64_t m = p.m;
+    if (p.a_transposed && rows.leaves_out(p.m)) p.m = rows.seen;
+    if (!p.b_transposed && rows.leaves_out(p.n)) p.n = rows.seen;
+    for (std::int64_t i = 0; i < m && done == 0; ++i)
+      if (const std::int64_t from = i < p.m ? p.n : 0; from < p.ldc)
+        std::fill(p.c + i * p.ldc + from, p.c + (i + 1) * p.ldc, T(0));
+    kernels::gemm(p, false);
+  }
+
+  /// c = a b for the rows of the block. Along a depth of which a part is left out, sums are taken in the parts of the
+  /// whole depth.
+  template <class T>
+  void make_rows(kernels::gemm_problem<T> p) const {
+    p.b += rows.first / p.m * p.k * p.n;
+    p.a += rows.first * p.k;
+    p.c += rows.first * p.n;
+    p.lda = p.k, p.ldb = p.b_transposed ? p.k : p.n;
+    p.m = count();
+    if (rows.leaves_out(p.n)) p.n = rows.seen;
+    if (!rows.leaves_out(p.k)) return kernels::gemm(p, false);
+    using namespace kernels::detail;
+    const std::int64_t depth = p.k, parts = ceil_div(depth, gemm_depth);
+    const kernels::gemm_problem<T> whole = p;
+    for (std::int64_t d = 0; d < parts && part(depth, parts, d) < rows.seen; ++d) {
+      const std::int64_t from = part(depth, parts, d);
+      p.a = whole.a + from;
+      p.b = whole.b + (p.b_transposed ? from : from * p.ldb);
+      p.k = std::min(part(depth, parts, d + 1), rows.seen) - from;
+      p.accumulate = d > 0;
+      kernels::gemm(p, false);
+    }
+  }
+
+  template <class T>
+  void reduce() const {
+    kernels::reduce(static_cast<kernels::reduce_kind>(s.sizes[0]), array<T>(s.first) + rows.first * s.sizes[2],
+                    array<compute_t<T>>(s.first + 1) + rows.first, count(), s.sizes[2], 1, false);
+  }
+
+  template <graph::step_kind Kind, class T>
+  void normalise() const {
+    using graph::step_kind;
+    const std::int64_t columns = s.sizes[1], before = rows.first * columns;
+    const T* const x = array<T>(s.first) + before;
+    T* const out = array<T>(s.first + s.sources) + before;
+    if constexpr (Kind == step_kind::softmax) {
+      if (rows.leaves_out(columns))
+        rows.again = !kernels::softmax_of_seen(x, out, count(), columns, rows.seen, *array<const T>(rows.group.hidden));
+      else kernels::softmax(x, out, count(), columns, false);
+    } else if constexpr (Kind == step_kind::log_softmax) {
+      kernels::log_softmax(x, out, count(), columns, false);
+    } else if constexpr (Kind == step_kind::softmax_grad) {
+      const T* const gradient = array<T>(s.first + 1) + before;
+      if (rows.leaves_out(columns)) kernels::softmax_backward_of_seen(x, gradient, out, count(), columns, rows.seen);
+      else kernels::softmax_backward(x, gradient, out, count(), columns, false);
+    } else {
+      kernels::log_softmax_backward(x, array<T>(s.first + 1) + before, out, count(), columns, false);
+    }
+  }
+};
+
+/// How many columns of a group's scores the mask shows to some row of a block, rounded up.
+template <class Executor>
+struct seen_columns {
+  const Executor& run_on;
+  const graph::step& s;  ///< the step that masks
+  const row_block& rows;
+
+  std::int64_t operator()() const {
+    constexpr std::int64_t multiple = 64;
+    const std::int64_t columns = rows.group.columns;
+    kernels::fused_call call;
+    run_on.prepare_call(s, rows.device, call);
+    const int place = rows.group.mask - s.first;
+    std::int64_t seen = 0;
+    for (std::int64_t row = rows.first; row < rows.last && seen < columns; ++row) {
+      const std::int64_t line = row * columns / call.columns();
+      std::int64_t offset = row * columns % call.columns();
+      for (std::int64_t d = call.rank - 2, rest = line; d >= 0; rest /= call.extents[d--])
+        offset += rest % call.extents[d] * call.strides[place][d];
+      const auto* const shown = static_cast<const unsigned char*>(call.data[place]) + offset;
+      seen = last_shown(shown, seen, columns);
+    }
+    return std::min(columns, (std::max<std::int64_t>(seen, 1) + multiple - 1) / multiple * multiple);
+  }
+
+ private:
+  /// One more than the last place in [from, to) that is not 0, or `from`.
+  static std::int64_t last_shown(const unsigned char* shown, std::int64_t from, std::int64_t to) {
+    constexpr std::int64_t step = 64;
+    while (to - from >= step) {
+      unsigned any = 0;
+      for (std::int64_t i = 0; i < step; ++i) any |= shown[to - step + i];
+      if (any != 0) break;
+      to -= step;
+    }
+    while (to > from && shown[to - 1] == 0) --to;
+    return to;
+  }
+};
+
+}  // namespace tessera::runtime
