@@ -14,35 +14,35 @@ namespace remat {
 namespace ts = tessera;
 using ts::P;
 
-template <std::int64_t... Extents>
-using weight = ts::nn::variable<ts::nn::param, ts::f32, ts::shape<Extents...>, P<>, ts::nn::initializers::normal(0.02)>;
+template <ts::dtype E, std::int64_t... Extents>
+using weight = ts::nn::variable<ts::nn::param, E, ts::shape<Extents...>, P<>, ts::nn::initializers::normal(0.02)>;
 
 inline constexpr auto residual_layer = [](auto x, auto w1, auto w2) {
   auto h = ts::checkpoint_name<"pre_act">(ts::matmul(x, w1));
   return x + ts::matmul(ts::gelu(h), w2);
 };
 
-/// One layer, D wide, and H inside.
-template <std::int64_t D, std::int64_t H>
+/// One layer, D wide, and H inside, of numbers of type E.
+template <std::int64_t D, std::int64_t H, ts::dtype E = ts::f32>
 struct mlp_layer {
-  weight<D, H> w1;
-  weight<H, D> w2;
+  weight<E, D, H> w1;
+  weight<E, H, D> w2;
   TESSERA_MODULE(mlp_layer, w1, w2)
 
   constexpr auto operator()(auto x) const { return residual_layer(x, w1, w2); }
 };
 
 /// The weights of L layers, side by side.
-template <std::int64_t L, std::int64_t D, std::int64_t H>
+template <std::int64_t L, std::int64_t D, std::int64_t H, ts::dtype E = ts::f32>
 struct mlp_weights {
-  weight<L, D, H> w1;
-  weight<L, H, D> w2;
+  weight<E, L, D, H> w1;
+  weight<E, L, H, D> w2;
   TESSERA_MODULE(mlp_weights, w1, w2)
 };
 
 /// The layers as text would have them, one after the other.
-template <auto Layer, std::int64_t L, std::int64_t D, std::int64_t H>
-constexpr auto unrolled(const mlp_weights<L, D, H>& weights, auto x) {
+template <auto Layer, std::int64_t L, std::int64_t D, std::int64_t H, ts::dtype E>
+constexpr auto unrolled(const mlp_weights<L, D, H, E>& weights, auto x) {
   return [&]<std::size_t... I>(auto h, std::index_sequence<I...>) {
     ((h = Layer(h, ts::slice<static_cast<std::int64_t>(I)>(weights.w1),
                 ts::slice<static_cast<std::int64_t>(I)>(weights.w2))),

@@ -12,15 +12,17 @@ namespace remat {
 
 using one_device = ts::mesh<>;
 
+template <ts::dtype E, std::int64_t... Extents>
+using array_of = ts::tensor<E, ts::shape<Extents...>, P<>, one_device>;
 template <std::int64_t... Extents>
-using array = ts::tensor<ts::f32, ts::shape<Extents...>, P<>, one_device>;
+using array = array_of<ts::f32, Extents...>;
 
-template <std::int64_t L, std::int64_t D, std::int64_t H>
-using written_out = ts::nn::bound<mlp_weights<L, D, H>, one_device>;
-template <std::int64_t L, std::int64_t D, std::int64_t H>
-using mlp_stack = ts::nn::bound<ts::nn::stack<L, mlp_layer<D, H>>, one_device>;
-template <std::int64_t L, std::int64_t D, std::int64_t H, std::int64_t F>
-using transformer_stack = ts::nn::bound<transformer<L, D, H, F>, one_device>;
+template <std::int64_t L, std::int64_t D, std::int64_t H, ts::dtype E = ts::f32>
+using written_out = ts::nn::bound<mlp_weights<L, D, H, E>, one_device>;
+template <std::int64_t L, std::int64_t D, std::int64_t H, ts::dtype E = ts::f32>
+using mlp_stack = ts::nn::bound<ts::nn::stack<L, mlp_layer<D, H, E>>, one_device>;
+template <std::int64_t L, std::int64_t D, std::int64_t H, std::int64_t F, ts::dtype E = ts::f32>
+using transformer_stack = ts::nn::bound<transformer<L, D, H, F, E>, one_device>;
 
 /// Figures of a row in MiB. XLA's are what JAX 0.12 printed for 8 simulated CPU devices.
 struct published {
@@ -37,17 +39,17 @@ struct job {
 };
 
 using mlp_x = array<256, 256>;
-template <auto Loss>
-using unrolled_job = job<gradient<Loss>, written_out<16, 256, 1024>, mlp_x>;
-template <auto Call>
-using scan_job = job<gradient<stack_loss<Call>>, mlp_stack<16, 256, 1024>, mlp_x>;
+template <auto Loss, ts::dtype E = ts::f32>
+using unrolled_job = job<gradient<Loss>, written_out<16, 256, 1024, E>, array_of<E, 256, 256>>;
+template <auto Call, ts::dtype E = ts::f32>
+using scan_job = job<gradient<stack_loss<Call>>, mlp_stack<16, 256, 1024, E>, array_of<E, 256, 256>>;
 template <auto Call>
 using object_job = job<gradient<object_loss<Call>>, ts::nn::bound<deep_mlp<8, 256, 1024>, one_device>, mlp_x>;
 template <bool Checkpointed>
 using wide_job = job<wide_step<Checkpointed>, array<512, 8192>, array<8192, 512>, array<64, 512>, array<64, 512>>;
-template <auto Call>
-using transformer_job =
-    job<gradient<transformer_loss<Call>>, transformer_stack<8, 256, 4, 1024>, array<8, 128, 256>, array<8, 128, 256>>;
+template <auto Call, ts::dtype E = ts::f32>
+using transformer_job = job<gradient<transformer_loss<Call>>, transformer_stack<8, 256, 4, 1024, E>,
+                            array_of<E, 8, 128, 256>, array_of<E, 8, 128, 256>>;
 template <auto Call>
 using transformer_object_job =
     job<gradient<object_transformer_loss<Call>>, ts::nn::bound<object_transformer<8, 256, 4, 1024>, one_device>,

@@ -13,11 +13,11 @@ constexpr double inverse_root(std::int64_t n) {
   return 1 / root;
 }
 
-template <std::int64_t N, double Value>
-using constants = ts::nn::variable<ts::nn::param, ts::f32, ts::shape<N>, P<>, ts::nn::initializers::constant(Value)>;
-template <std::int64_t In, std::int64_t Out>
+template <ts::dtype E, std::int64_t N, double Value>
+using constants = ts::nn::variable<ts::nn::param, E, ts::shape<N>, P<>, ts::nn::initializers::constant(Value)>;
+template <ts::dtype E, std::int64_t In, std::int64_t Out>
 using projection =
-    ts::nn::variable<ts::nn::param, ts::f32, ts::shape<In, Out>, P<>, ts::nn::initializers::normal(inverse_root(In))>;
+    ts::nn::variable<ts::nn::param, E, ts::shape<In, Out>, P<>, ts::nn::initializers::normal(inverse_root(In))>;
 
 /// (x - mean) / sqrt(variance + 1e-5) * gain + offset, over the last dimension.
 inline constexpr auto layer_norm = [](auto x, const auto& gain, const auto& offset) {
@@ -26,17 +26,17 @@ inline constexpr auto layer_norm = [](auto x, const auto& gain, const auto& offs
   return centred * ts::rsqrt(variance + 1e-5) * gain + offset;
 };
 
-/// Attention of H heads and an MLP F wide, each added to what it reads.
-template <std::int64_t D, std::int64_t H, std::int64_t F>
+/// Attention of H heads and an MLP F wide, each added to what it reads; of numbers of type E.
+template <std::int64_t D, std::int64_t H, std::int64_t F, ts::dtype E = ts::f32>
 struct transformer_block {
-  projection<D, 3 * D> wqkv;
-  projection<D, D> wo;
-  projection<D, F> w1;
-  projection<F, D> w2;
-  constants<D, 1.0> ln1_g;
-  constants<D, 0.0> ln1_b;
-  constants<D, 1.0> ln2_g;
-  constants<D, 0.0> ln2_b;
+  projection<E, D, 3 * D> wqkv;
+  projection<E, D, D> wo;
+  projection<E, D, F> w1;
+  projection<E, F, D> w2;
+  constants<E, D, 1.0> ln1_g;
+  constants<E, D, 0.0> ln1_b;
+  constants<E, D, 1.0> ln2_g;
+  constants<E, D, 0.0> ln2_b;
   TESSERA_MODULE(transformer_block, wqkv, wo, w1, w2, ln1_g, ln1_b, ln2_g, ln2_b)
 
   constexpr auto attention(auto x) const {
@@ -58,8 +58,8 @@ struct transformer_block {
   }
 };
 
-template <std::int64_t L, std::int64_t D, std::int64_t H, std::int64_t F>
-using transformer = ts::nn::stack<L, transformer_block<D, H, F>>;
+template <std::int64_t L, std::int64_t D, std::int64_t H, std::int64_t F, ts::dtype E = ts::f32>
+using transformer = ts::nn::stack<L, transformer_block<D, H, F, E>>;
 
 template <auto Call>
 inline constexpr auto transformer_loss =

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that read 16-bit numbers give the bits of the same kernels on those numbers as floats.
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
 #include <tessera/kernels/gemm.hpp>
+#include <tessera/kernels/gemm_rounded.hpp>
 #include <tessera/kernels/naive.hpp>
 #include <tessera/kernels/reduce.hpp>
 
@@ -190,4 +192,111 @@ TEST_CASE("long sums of 16-bit numbers lose nothing") {
   CHECK(sum == 70000);
   kernels::reduce(reduce_kind::sum, half.data(), &sum, 1, 20000, 1, true);
   CHECK(sum == 20000);
+}
+
+namespace {
+
+/// The product by way of a float array, rounded at the end.
+template <class T>
+std::vector<T> rounded_later(const kernels::gemm_problem<T>& p, std::int64_t elements) {
+  std::vector<float> c(static_cast<std::size_t>(elements));
+  kernels::gemm_problem<T> run = p;
+  run.c = c.data();
+  kernels::gemm(run, true);
+  std::vector<T> result;
+  for (const float x : c) result.push_back(T(x));
+  return result;
+}
+
+/// Counts how often finishing work sees each element, and with the value it has at last.
+template <class T>
+struct seen_elements {
+  const T* c;
+  std::int64_t m, n;
+  std::vector<std::atomic<int>> times = std::vector<std::atomic<int>>(0);
+  std::vector<T> values{};
+
+  static void run(const void* context, std::int64_t group, std::int64_t row, std::int64_t rows, std::int64_t column,
+                  std::int64_t columns) {
+    auto& seen = *const_cast<seen_elements*>(static_cast<const seen_elements*>(context));
+    for (std::int64_t i = row; i < row + rows; ++i)
+      for (std::int64_t j = column; j < column + columns; ++j) {
+        const auto at = static_cast<std::size_t>((group * seen.m + i) * seen.n + j);
+        ++seen.times[at];
+        seen.values[at] = seen.c[at];
+      }
+  }
+};
+
+template <class T>
+void check_rounded(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t groups, bool a_transposed,
+                   bool b_transposed, bool shared, bool made) {
+  guarded<T> a(groups * m * k, edge::back), b((shared ? 1 : groups) * k * n, edge::back), c(groups * m * n, edge::back);
+  fill_random(a, 5), fill_random(b, 6);
+  kernels::gemm_problem<T> p;
+  p.m = m, p.n = n, p.k = k, p.groups = groups, p.a_transposed = a_transposed, p.b_transposed = b_transposed;
+  p.a = a.data(), p.b = b.data();
+  p.lda = a_transposed ? m : k, p.ldb = b_transposed ? k : n, p.ldc = n;
+  p.a_stride = m * k, p.b_stride = shared ? 0 : k * n, p.c_stride = m * n;
+  const std::vector<T> expected = rounded_later(p, groups * m * n);
+  struct stored {
+    const T* data;
+    std::int64_t stride, leading;
+    static void copy(const void* context, std::int64_t group, std::int64_t row, std::int64_t rows, std::int64_t column,
+                     std::int64_t columns, T* to, std::int64_t leading) {
+      const auto& s = *static_cast<const stored*>(context);
+      for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t j = 0; j < columns; ++j)
+          to[i * leading + j] = s.data[group * s.stride + (row + i) * s.leading + column + j];
+    }
+  };
+  const stored whole_a{p.a, p.a_stride, p.lda}, whole_b{p.b, p.b_stride, p.ldb};
+  if (made) {
+    p.a_source = {&stored::copy, &whole_a}, p.b_source = {&stored::copy, &whole_b};
+    p.a = p.b = nullptr;
+  }
+  seen_elements<T> seen{c.data(), m, n};
+  seen.times = std::vector<std::atomic<int>>(static_cast<std::size_t>(groups * m * n));
+  seen.values.resize(static_cast<std::size_t>(groups * m * n));
+  p.finish = {&seen_elements<T>::run, &seen};
+  kernels::gemm_rounded(p, c.data(), true);
+  std::int64_t wrong = 0;
+  for (std::int64_t i = 0; i < groups * m * n; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    wrong += c[i].bits() != expected[at].bits() || seen.times[at] != 1 || seen.values[at].bits() != c[i].bits();
+  }
+  INFO(m << " x " << n << " x " << k << ", " << groups << " groups");
+  CHECK(wrong == 0);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a product that is rounded block by block has the bits of one rounded at the end", "", bfloat16,
+                   float16) {
+  on_threads(2, [] {
+    for (const bool made : {false, true})
+      for (const bool at : {false, true})
+        for (const bool bt : {false, true}) {
+          check_rounded<TestType>(7, 33, 20, 1, at, bt, false, made);
+          check_rounded<TestType>(530, 70, 300, 1, at, bt, false, made);
+          check_rounded<TestType>(40, 1030, 64, 1, at, bt, false, made);
+          check_rounded<TestType>(20, 40, 50, 3, at, bt, false, made);
+          check_rounded<TestType>(20, 40, 50, 3, at, bt, true, made);
+        }
+  });
+}
+
+TEST_CASE("groups that are summed are rounded once, and a product of depth 0 is zeros") {
+  constexpr std::int64_t m = 20, n = 40, k = 50, groups = 3;
+  guarded<bfloat16> a(groups * m * k, edge::back), b(groups * k * n, edge::back), c(m * n, edge::back);
+  fill_random(a, 1), fill_random(b, 2);
+  gemm_of_small p;
+  p.m = m, p.n = n, p.k = k, p.groups = groups, p.a = a.data(), p.b = b.data(), p.lda = k, p.ldb = p.ldc = n;
+  p.a_stride = m * k, p.b_stride = k * n, p.c_stride = 0;
+  const std::vector<bfloat16> expected = rounded_later(p, m * n);
+  kernels::gemm_rounded(p, c.data(), true);
+  for (std::int64_t i = 0; i < m * n; ++i) CHECK(c[i].bits() == expected[static_cast<std::size_t>(i)].bits());
+  p.k = 0, p.lda = 0;
+  kernels::gemm_rounded(p, c.data(), true);
+  for (std::int64_t i = 0; i < m * n; ++i) CHECK(c[i].bits() == 0);
 }
