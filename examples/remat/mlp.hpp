@@ -75,18 +75,18 @@ inline constexpr auto call_checkpointed = [](auto& layer, auto x) { return ts::c
 template <auto Call>
 inline constexpr auto stack_loss = [](auto& layers, auto x) { return mean_square(layers.apply(Call, x)); };
 
-/// The same layers as objects: two linear layers each, with biases.
-template <std::int64_t D, std::int64_t H>
+/// The same layers as objects: two linear layers each, with biases and options.
+template <std::int64_t D, std::int64_t H, class... Options>
 struct linear_block {
-  ts::nn::linear<D, H> up;
-  ts::nn::linear<H, D> down;
+  ts::nn::linear<D, H, Options...> up;
+  ts::nn::linear<H, D, Options...> down;
   TESSERA_MODULE(linear_block, up, down)
 
   constexpr auto operator()(auto x) const { return x + down(ts::gelu(up(x))); }
 };
-template <std::size_t L, std::int64_t D, std::int64_t H>
+template <std::size_t L, std::int64_t D, std::int64_t H, class... Options>
 struct deep_mlp {
-  std::array<linear_block<D, H>, L> blocks;
+  std::array<linear_block<D, H, Options...>, L> blocks;
   TESSERA_MODULE(deep_mlp, blocks)
 };
 template <auto Call>

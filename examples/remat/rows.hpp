@@ -43,8 +43,9 @@ template <auto Loss, ts::dtype E = ts::f32>
 using unrolled_job = job<gradient<Loss>, written_out<16, 256, 1024, E>, array_of<E, 256, 256>>;
 template <auto Call, ts::dtype E = ts::f32>
 using scan_job = job<gradient<stack_loss<Call>>, mlp_stack<16, 256, 1024, E>, array_of<E, 256, 256>>;
-template <auto Call>
-using object_job = job<gradient<object_loss<Call>>, ts::nn::bound<deep_mlp<8, 256, 1024>, one_device>, mlp_x>;
+template <auto Call, ts::dtype E = ts::f32, class... Options>
+using object_job = job<gradient<object_loss<Call>>, ts::nn::bound<deep_mlp<8, 256, 1024, Options...>, one_device>,
+                       array_of<E, 256, 256>>;
 template <bool Checkpointed>
 using wide_job = job<wide_step<Checkpointed>, array<512, 8192>, array<8192, 512>, array<64, 512>, array<64, 512>>;
 template <auto Call, ts::dtype E = ts::f32>
@@ -91,6 +92,20 @@ void for_each_row(F f) {
   f(published{"ex2.16", 18.25, 14}, group_job<16>{});
   f(published{"ex2.32", 33.75, 24}, group_job<32>{});
   f(published{"ex2.64", 33.25, 33}, group_job<64>{});
+}
+
+/// Calls f(name, job, job in bfloat16) for rows of which both are known.
+template <class F>
+void for_each_pair(F f) {
+  constexpr ts::dtype E = ts::bf16;
+  constexpr auto& recomputed = call_checkpointed<ts::nothing_saveable>;
+  f("mlp_unrolled.none", unrolled_job<plain_loss>{}, unrolled_job<plain_loss, E>{});
+  f("mlp_unrolled.per_layer", unrolled_job<layerwise_loss>{}, unrolled_job<layerwise_loss, E>{});
+  f("mlp_scan.none", scan_job<call_layer>{}, scan_job<call_layer, E>{});
+  f("mlp_scan.nothing", scan_job<recomputed>{}, scan_job<recomputed, E>{});
+  f("mlp_object.none", object_job<call_layer>{}, object_job<call_layer, E, ts::param_dtype<E>>{});
+  f("transformer.none", transformer_job<call_layer>{}, transformer_job<call_layer, E>{});
+  f("transformer.nothing", transformer_job<recomputed>{}, transformer_job<recomputed, E>{});
 }
 
 /// What the plan of a job needs, by the passes that `lowered` runs, at run time.

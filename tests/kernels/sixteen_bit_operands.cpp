@@ -259,7 +259,8 @@ void check_rounded(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t 
   seen.times = std::vector<std::atomic<int>>(static_cast<std::size_t>(groups * m * n));
   seen.values.resize(static_cast<std::size_t>(groups * m * n));
   p.finish = {&seen_elements<T>::run, &seen};
-  kernels::gemm_rounded(p, c.data(), true);
+  p.rounded = c.data();
+  kernels::gemm_rounded(p, true);
   std::int64_t wrong = 0;
   for (std::int64_t i = 0; i < groups * m * n; ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -294,9 +295,11 @@ TEST_CASE("groups that are summed are rounded once, and a product of depth 0 is 
   p.m = m, p.n = n, p.k = k, p.groups = groups, p.a = a.data(), p.b = b.data(), p.lda = k, p.ldb = p.ldc = n;
   p.a_stride = m * k, p.b_stride = k * n, p.c_stride = 0;
   const std::vector<bfloat16> expected = rounded_later(p, m * n);
-  kernels::gemm_rounded(p, c.data(), true);
+  p.rounded = c.data();
+  kernels::gemm_rounded(p, true);
   for (std::int64_t i = 0; i < m * n; ++i) CHECK(c[i].bits() == expected[static_cast<std::size_t>(i)].bits());
   p.k = 0, p.lda = 0;
-  kernels::gemm_rounded(p, c.data(), true);
+  p.rounded = c.data();
+  kernels::gemm_rounded(p, true);
   for (std::int64_t i = 0; i < m * n; ++i) CHECK(c[i].bits() == 0);
 }

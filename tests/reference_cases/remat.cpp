@@ -160,6 +160,14 @@ TEST_CASE("Every row of the memory table is at its target or below, and below XL
   });
 }
 
+TEST_CASE("Programs in bfloat16 need at most 0.55 of the temporary memory of float32") {
+  remat::for_each_pair([](const char* name, auto wide, auto narrow) {
+    INFO(name);
+    const auto bytes = [](auto job) { return static_cast<double>(remat::planned(job).memory.temp_size_in_bytes); };
+    CHECK(bytes(narrow) <= 0.55 * bytes(wide));
+  });
+}
+
 TEST_CASE("The compiler knows what a policy costs") {
   STATIC_REQUIRE(remat::scan_job<remat::call_layer>::lowered::memory_analysis().temp_size_in_bytes <= 22 * ts::MiB);
   STATIC_REQUIRE(

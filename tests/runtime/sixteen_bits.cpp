@@ -257,3 +257,22 @@ TEST_CASE("gelu of large float16 numbers is the identity or zero, and so is its 
   check(run<row>(both(ts::gelu), {{256, -256, 60000, -60000}}));
   check(run<row>(both(ts::gelu_exact), {{256, -256, 60000, -60000}}));
 }
+
+TEST_CASE(
+    "products that are rounded as they are made have the bits of float32 ones rounded, in any shards and groups") {
+  const auto check = [](const std::vector<numbers>& found, const std::vector<numbers>& wide) {
+    REQUIRE(found[0].size() == wide[0].size());
+    for (std::size_t i = 0; i < wide[0].size(); ++i) CHECK(found[0][i] == kept(wide[0][i], dtype::f16));
+  };
+  const auto product = [](auto a, auto b) { return ts::matmul(a, b); };
+  const auto kept_wide = [](auto a, auto b) { return ts::matmul(a, b, ts::preferred_element_type<dtype::f32>); };
+  const numbers x = drawn(80, 13, dtype::f16), w = drawn(56, 14, dtype::f16);
+  using rows = array<dtype::f16, shape<10, 8>, P<"data">>;
+  using columns = array<dtype::f16, shape<8, 7>>;
+  check(run<rows, columns>(product, {x, w}), run<rows, columns>(kept_wide, {x, w}));
+  const numbers many = drawn(std::size_t{3} * 300 * 20, 15, dtype::f16),
+                each = drawn(std::size_t{3} * 20 * 270, 16, dtype::f16);
+  using batch = array<dtype::f16, shape<3, 300, 20>>;
+  using other = array<dtype::f16, shape<3, 20, 270>>;
+  check(run<batch, other>(product, {many, each}), run<batch, other>(kept_wide, {many, each}));
+}

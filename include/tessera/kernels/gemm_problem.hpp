@@ -60,6 +60,7 @@ struct gemm_problem {
   gemm_source<T> a_source;    ///< where set, A is asked for here; a and lda are not used
   gemm_source<T> b_source;    ///< where set, B is asked for here; b and ldb are not used
   gemm_finish finish;         ///< where set, told of all elements of C
+  T* rounded = nullptr;       ///< for gemm_rounded, in place of c: where the result lies, in elements T
 };
 
 namespace detail {

@@ -62,11 +62,10 @@ void round_block(const float* from, std::int64_t rows, std::int64_t columns, T* 
 template <class T>
 struct rounded_run {
   gemm_problem<T> p;
-  T* c;
   std::int64_t groups;  ///< of C
   std::int64_t row_blocks, column_blocks;
 
-  rounded_run(const gemm_problem<T>& problem, T* result, std::int64_t threads) : p(problem), c(result) {
+  rounded_run(const gemm_problem<T>& problem, std::int64_t threads) : p(problem) {
     const result_block most = result_block::largest();
     groups = p.c_stride == 0 ? std::min<std::int64_t>(p.groups, 1) : p.groups;
     row_blocks = ceil_div(p.m, most.rows);
@@ -98,7 +97,7 @@ struct rounded_run {
     block.accumulate = false;
     block.finish = {};
     gemm(block, false);
-    round_block(block.c, rows, columns, c + group * p.c_stride + row * p.ldc + column, p.ldc);
+    round_block(block.c, rows, columns, p.rounded + group * p.c_stride + row * p.ldc + column, p.ldc);
     if (p.finish) p.finish.run(p.finish.context, group, row, rows, column, columns);
   }
 
@@ -111,17 +110,17 @@ struct rounded_run {
 
 }  // namespace detail
 
-/// C_g = A_g B_g, rounded once, for 16-bit numbers: each element is that of gemm() of the problem, rounded to nearest. Of
-/// the problem `c` is not used and `accumulate` is false; `ldc` and `c_stride` are those of the result. No float array of
-/// the result's size is made: a thread has memory for one block. Threads, sources, finishing work, errors: as of gemm().
+/// C_g = A_g B_g, rounded once, for 16-bit numbers: each element is that of gemm() of the problem, rounded to nearest. The
+/// result lies at `rounded`, with `ldc` and `c_stride`; `c` is not used and `accumulate` is false. No float array of the
+/// result's size is made: a thread has memory for one block. Threads, sources, finishing work, errors: as of gemm().
 template <class T>
-requires(is_small_float<T>) void gemm_rounded(const gemm_problem<T>& problem, T* c, bool parallel) {
+requires(is_small_float<T>) void gemm_rounded(const gemm_problem<T>& problem, bool parallel) {
   detail::check_gemm(problem);
   if (problem.m == 0 || problem.n == 0 || problem.groups == 0) return;
   const std::int64_t products = problem.groups * problem.m * problem.n * problem.k;
   const std::int64_t threads =
       parallel ? std::clamp<std::int64_t>(products / detail::worth_a_thread, 1, concurrency()) : 1;
-  const detail::rounded_run<T> run(problem, c, threads);
+  const detail::rounded_run<T> run(problem, threads);
   parallel_for(run.tasks(), threads > 1, [&](std::int64_t task) { run(task); });
 }
 

@@ -11,6 +11,7 @@
 #include <tessera/kernels/custom.hpp>
 #include <tessera/kernels/fused.hpp>
 #include <tessera/kernels/gemm.hpp>
+#include <tessera/kernels/gemm_rounded.hpp>
 #include <tessera/kernels/instances.hpp>
 #include <tessera/kernels/naive.hpp>
 #include <tessera/kernels/interpreted.hpp>
@@ -420,7 +421,9 @@ class basic_executor {
     p.a_transposed = s.sizes[4] != 0, p.b_transposed = s.sizes[5] != 0;
     p.a = reinterpret_cast<const T*>(block(s.first, device));
     p.b = reinterpret_cast<const T*>(block(s.first + 1, device));
-    p.c = reinterpret_cast<compute_t<T>*>(block(s.first + 2, device));
+    if (is_small_float<T> && is_sixteen_bit(type_of(s.first + 2)))
+      p.rounded = reinterpret_cast<T*>(block(s.first + 2, device));
+    else p.c = reinterpret_cast<compute_t<T>*>(block(s.first + 2, device));
     p.lda = p.a_transposed ? p.m : p.k, p.ldb = p.b_transposed ? p.k : p.n, p.ldc = p.n;
     p.groups = s.sizes[3];
     p.a_stride = p.m * p.k, p.b_stride = p.k * p.n, p.c_stride = p.m * p.n;
@@ -429,6 +432,8 @@ class basic_executor {
 
   template <class T>
   static void multiply(const kernels::gemm_problem<T>& p, bool parallel) {
+    if constexpr (is_small_float<T>)
+      if (p.rounded != nullptr) return kernels::gemm_rounded(p, parallel);
     if constexpr (std::is_floating_point_v<compute_t<T>>) kernels::gemm(p, parallel);
     else kernels::naive::gemm(p, parallel);
   }
@@ -478,9 +483,9 @@ class basic_executor {
   /// Whether `next` is group number `groups` of `p`: its blocks lie as far from the last ones as those did from theirs.
   template <class T>
   static bool extends(kernels::gemm_problem<T>& p, const kernels::gemm_problem<T>& next, std::int64_t groups) {
-    if (groups == 1) p.a_stride = next.a - p.a, p.b_stride = next.b - p.b, p.c_stride = next.c - p.c;
-    return next.a - p.a == groups * p.a_stride && next.b - p.b == groups * p.b_stride &&
-           next.c - p.c == groups * p.c_stride;
+    const std::int64_t apart = p.rounded != nullptr ? next.rounded - p.rounded : next.c - p.c;
+    if (groups == 1) p.a_stride = next.a - p.a, p.b_stride = next.b - p.b, p.c_stride = apart;
+    return next.a - p.a == groups * p.a_stride && next.b - p.b == groups * p.b_stride && apart == groups * p.c_stride;
   }
 
   static bool worth_threads(const graph::step& s, std::int64_t shards) {

@@ -11,6 +11,7 @@
 #include <tessera/transform/lowering.hpp>
 #include <tessera/transform/materialise.hpp>
 #include <tessera/transform/memory.hpp>
+#include <tessera/transform/narrow_products.hpp>
 #include <tessera/transform/partition.hpp>
 #include <tessera/transform/placement.hpp>
 #include <tessera/transform/propagate.hpp>
@@ -61,7 +62,8 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& pa
 /// All passes from a trace to a plan.
 constexpr graph::program lower(const graph::graph& trace, grouping groups = grouping::by_rows) {
   const graph::graph global = simplify(trace);
-  return plan(global, revive(combine_all_reduces(materialise(partition(propagate(widen(global)))))), groups);
+  const graph::graph local = narrow_products(partition(propagate(widen(global))));
+  return plan(global, revive(combine_all_reduces(materialise(local))), groups);
 }
 
 }  // namespace tessera::transform
