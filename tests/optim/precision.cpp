@@ -102,6 +102,7 @@ TEST_CASE("zero gradients leave float16 parameters where they are, with eps 1e-8
   check_still(optim::radam(rate));
   check_still(optim::adamax(rate));
   check_still(optim::adan(rate));
+  check_still(optim::novograd(rate));
 }
 
 TEST_CASE("a bfloat16 parameter moves by steps that are smaller than its last place") {

@@ -162,6 +162,18 @@ TEST_CASE("adamax, adabelief, yogi, radam and adan") {
   });
 }
 
+TEST_CASE("novograd measures each array's gradient as a whole") {
+  check(optim::novograd(rate, {.weight_decay = 0.1}), [](double p, double g, element& e, int t) {
+    const std::vector<numbers> all = gradients(t);
+    const bool in_second = std::find(all[1].begin(), all[1].end(), static_cast<float>(g)) != all[1].end();
+    double squares = 0;
+    for (const float x : all[in_second ? 1 : 0]) squares += static_cast<double>(x) * static_cast<double>(x);
+    e.v = t == 1 ? squares : 0.25 * e.v + 0.75 * squares;
+    e.m = 0.9 * e.m + g / (std::sqrt(e.v) + 1e-6) + 0.1 * p;
+    return -rate * e.m;
+  });
+}
+
 TEST_CASE("rmsprop: plain, centred, with eps outside the root, with momentum") {
   const auto second = [](double g, element& e) { return e.v = 0.9 * e.v + 0.1 * g * g; };
   check(optim::rmsprop(rate, {.eps = 1e-4}),
@@ -220,5 +232,6 @@ TEST_CASE("zero gradients move nothing, whatever the moments") {
   still(optim::yogi(1e-3));
   still(optim::adamax(1e-3));
   still(optim::adan(1e-3));
+  still(optim::novograd(1e-3));
   still(optim::adagrad(1e-3));
 }

@@ -228,4 +228,56 @@ auto adan(Rate learning_rate, adan_options o = {}) {
   return chain(scale_by_adan(o), add_decayed_weights(o.weight_decay), scale_by_learning_rate(learning_rate));
 }
 
+/// v <- b2 v + (1 - b2) |g|^2, one number an array (the first time |g|^2), m <- b1 m + g / (sqrt(v + eps_root) + eps) +
+/// weight_decay p, u <- m. Source: Ginsburg and others 2019; optax.scale_by_novograd.
+struct scale_by_novograd_t {
+  nn::scalar b1, b2, rest2, eps, eps_root, weight_decay;
+
+  template <class Model, class Wrt>
+  struct state {
+    counter count;
+    like<Model, Wrt> mu;
+    like<Model, Wrt, one_number> nu;
+    TESSERA_MODULE(state, count, mu, nu)
+  };
+
+  TESSERA_MODULE(scale_by_novograd_t, b1, b2, rest2, eps, eps_root, weight_decay)
+
+  template <class State>
+  constexpr void update(values& updates, const values& params, State& s) const {
+    using namespace value_math;
+    const value first = equal(value_of(s.count), 0);
+    count_up(s.count);
+    values m = values_of(s.mu), v = values_of(s.nu);
+    for (std::size_t i = 0; i < updates.size(); ++i) {
+      const value g = updates[i];
+      const auto in = [&](const nn::scalar& number) { return number_for(g, traced_number(number)); };
+      const value squares = graph::sum(square(g));
+      v[i] = graph::select(first, squares, in(b2)*v[i] + in(rest2)*squares);
+      m[i] = in(b1)*m[i] + (g / (sqrt(v[i] + in(eps_root)) + in(eps)) + in(weight_decay)*params[i]);
+      updates[i] = m[i];
+    }
+    assign(s.mu, m), assign(s.nu, v);
+  }
+};
+
+struct novograd_options {
+  double b1 = 0.9;
+  double b2 = 0.25;
+  double eps = 1e-6;
+  double eps_root = 0;
+  double weight_decay = 0;
+};
+inline scale_by_novograd_t scale_by_novograd(novograd_options o = {}) {
+  checked("b1", o.b1, 0, 1), checked("b2", o.b2, 0, 1), checked("eps", o.eps, 0, 1);
+  checked("eps_root", o.eps_root, 0, 1), checked("weight_decay", o.weight_decay, 0, 1e9);
+  return {nn::make_scalar(o.b1),  nn::make_scalar(o.b2),       nn::make_scalar(1 - o.b2),
+          nn::make_scalar(o.eps), nn::make_scalar(o.eps_root), nn::make_scalar(o.weight_decay)};
+}
+/// Source: optax.novograd.
+template <class Rate>
+auto novograd(Rate learning_rate, novograd_options o = {}) {
+  return chain(scale_by_novograd(o), scale_by_learning_rate(learning_rate));
+}
+
 }  // namespace tessera::optim
