@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tessera: value_and_grad: sums_in<...> is for a module's parameters that are reduced over a mesh axis, and
+// expect: tessera: value_and_grad: sums_in<...> is for parameters of a module that are reduced over a mesh axis, and
 //         there are none; mark them reduced<...>
 #include "arrays.hpp"
 #include "cure.hpp"

@@ -206,7 +206,7 @@
     "tessera: value_and_grad: there is no gradient through a pending maximum or minimum; reduce without unreduced")      \
   X(grad_nothing, "tessera: value_and_grad: the first argument has no parameters; pass a module or a float tensor")      \
   X(grad_sums,                                                                                                           \
-    "tessera: value_and_grad: sums_in<...> is for a module's parameters that are reduced over a mesh axis, and there "   \
+    "tessera: value_and_grad: sums_in<...> is for parameters of a module that are reduced over a mesh axis, and there "  \
     "are none; mark them reduced<...>")                                                                                  \
   X(grad_aux, "tessera: value_and_grad: has_aux needs a pair; return std::pair(loss, aux)")                              \
   X(variable_assign,                                                                                                     \
