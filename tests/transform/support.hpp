@@ -134,6 +134,7 @@ struct memory_walk {
   constexpr bool share_memory(int a, int b) const {
     const range x = range_of(a);
     const range y = range_of(b);
+    if (x.where == ts::graph::space::blocks) return a == b;
     if (x.where != y.where || x.owner != y.owner) return false;
     return x.first < y.first + y.bytes && y.first < x.first + x.bytes;
   }
@@ -166,7 +167,24 @@ struct memory_walk {
     if (range_of(to).where == ts::graph::space::argument) argument_written = true;
   }
 
+  /// Steps that run as one read until the last of them is done.
+  constexpr std::string_view check_joined(const ts::graph::step& s) const {
+    const auto here = static_cast<int>(&s - p.steps.begin());
+    const ts::graph::step_range joined = ts::graph::joined_steps(p, here);
+    for (int i = joined.first; i <= joined.last; ++i) {
+      const ts::graph::step& other = p.steps[static_cast<std::size_t>(i)];
+      for (int r = 0; i != here && r < s.results; ++r)
+        for (int a = 0; a < other.sources; ++a) {
+          const int to = buffer(s.first + s.sources + r), from = buffer(other.first + a);
+          if (from >= 0 && from != to && share_memory(from, to))
+            return "a step writes what a step that runs with it reads";
+        }
+    }
+    return "";
+  }
+
   constexpr std::string_view run(const ts::graph::step& s) {
+    if (const std::string_view fault = check_joined(s); !fault.empty()) return fault;
     if (const std::string_view fault = read(s); !fault.empty()) return fault;
     if (s.kind == ts::graph::step_kind::check_range && argument_written) return "an argument is written before a check";
     for (int r = 0; r < s.results; ++r)

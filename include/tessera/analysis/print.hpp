@@ -40,6 +40,10 @@ constexpr void print_buffer(printed_text<Capacity>& out, const graph::program& p
     print_buffer(out, p, static_cast<int>(buffer.place));
     return;
   }
+  if (buffer.where == graph::space::blocks) {
+    out << "blocks";
+    return;
+  }
   constexpr std::string_view spaces[] = {"temp+", "arg", "result", "const", "", "host+", "rows+"};
   out << spaces[static_cast<int>(buffer.where)] << buffer.place;
 }
@@ -114,6 +118,8 @@ constexpr printed_text<Capacity> print(const graph::program& p, const mesh_value
       print_buffer(out, p, p.accesses[static_cast<std::size_t>(s.first + i)].buffer);
     }
     out << ")";
+    if (s.part != graph::product_part::none)
+      out << (s.part == graph::product_part::finishes ? " with the product before" : " with the product behind");
     print_axes(out, s.axes, mesh);
     print_varying(out, s.varying, mesh);
     out << "\n";

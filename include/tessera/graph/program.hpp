@@ -15,8 +15,9 @@ namespace tessera::graph {
 
 /// Where a buffer lies. A window is a part of another buffer, which may move from trip to trip of a loop. In host memory
 /// lies what only to_host writes and only from_host reads. Of a buffer in `rows` only the rows exist that a block of a
-/// row group is about, in memory of the thread that runs the block.
-enum class space : std::uint8_t { temporary, argument, result, constant, window, host, rows };
+/// row group is about, in memory of the thread that runs the block. What is made in `blocks` by the step that reads it has
+/// no memory.
+enum class space : std::uint8_t { temporary, argument, result, constant, window, host, rows, blocks };
 
 /// Memory for one block of a value; `place` is an offset in a device's arena in bytes, or in what the device has of the
 /// host's memory, or the number of an argument, result or constant; of a window, the buffer it is part of; of rows, the
@@ -123,6 +124,14 @@ constexpr bool is_copy(step_kind kind) { return kind >= step_kind::copy_out && k
 /// Whether the step only decides how often the steps behind it run.
 constexpr bool is_control(step_kind kind) { return kind >= step_kind::scan && kind <= step_kind::branch; }
 
+/// What a fused step does for a product, with which it runs block by block: it makes an operand while that is packed, or
+/// goes on with elements of the result while they lie in the cache. Makers stand just before the product, the others just
+/// behind it.
+enum class product_part : std::uint8_t { none, makes_lhs, makes_rhs, finishes };
+
+/// Steps that finish one product at most.
+inline constexpr int max_finishing = 2;
+
 /// One kernel call for every distinct shard, or one collective. `accesses` [first, first + sources) are read, the next
 /// `results` are written. `sizes`, by kind: fused: extents; dot: m, n, k, batch, whether lhs and rhs lie transposed;
 /// reduce: kind, outer, n, inner; rows: rows, columns; update_slice: extents of the piece; overlap_add:
@@ -135,7 +144,8 @@ constexpr bool is_control(step_kind kind) { return kind >= step_kind::scan && ki
 /// sends to it, or 0 and the words of a permutation; control: see control_sizes.
 struct step {
   step_kind kind = step_kind::fused;
-  int code = -1;  ///< of a fused step: which instruction list
+  int code = -1;                           ///< of a fused step: which instruction list,
+  product_part part = product_part::none;  ///< and its part in a product
   axis_set varying = 0;
   axis_list axes = 0;  ///< of a collective; of a dot: axes whose devices add into one block where they share a process
   int first = 0;
@@ -149,7 +159,8 @@ struct step {
   bool sums_rows = false;            ///< of a dot in a row group: it sums over the rows, else it makes rows
 
   constexpr void fields(auto&& field) {
-    field(kind), field(code), field(varying), field(axes), field(first), field(sources), field(results), field(rank);
+    field(kind), field(code), field(part), field(varying), field(axes), field(first), field(sources), field(results),
+        field(rank);
     field(sums_rows);
     field.leading(sizes);
     field(flops), field(transcendentals), field(bytes);
@@ -252,6 +263,22 @@ struct program {
     field(words);
   }
 };
+
+/// The first and the last of the steps that run as one with step `i`.
+struct step_range {
+  int first, last;
+};
+constexpr step_range joined_steps(const program& p, int i) {
+  const auto part = [&](int step) { return p.steps[static_cast<std::size_t>(step)].part; };
+  const auto joins_next = [&](int step) {
+    return part(step) == product_part::makes_lhs || part(step) == product_part::makes_rhs ||
+           (step + 1 < static_cast<int>(p.steps.size()) && part(step + 1) == product_part::finishes);
+  };
+  step_range range{i, i};
+  while (range.first > 0 && joins_next(range.first - 1)) --range.first;
+  while (joins_next(range.last)) ++range.last;
+  return range;
+}
 
 /// The element type that chooses a step's kernel; fused steps and copies have kernels for all.
 constexpr dtype kernel_type(const program& p, const step& s) {

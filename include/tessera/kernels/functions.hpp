@@ -3,24 +3,112 @@
 #pragma once
 
 #include <tessera/graph/op.hpp>
+#include <tessera/kernels/arch/fma.hpp>
 #include <tessera/kernels/arch/xsimd.hpp>
 #include <tessera/random/erf_inv.hpp>
 
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <type_traits>
 
 namespace tessera::kernels::functions {
 
 using graph::op;
 
-/// exp(x) - 1, given exp(x), which is as good where x is large: xsimd's own overflows too early. -0 stays -0.
+using floats = xsimd::batch<float>;
+using integers = xsimd::batch<std::int32_t>;
+
+/// 2^n for n from -126 to 127.
+inline floats power_of_two(const integers& n) { return xsimd::bitwise_cast<floats>((n + integers(127)) << 23); }
+
+/// e^r - 1 and n, where x = n ln 2 + r and |r| is at most ln(2) / 2. ln 2 is taken off in two parts, the first so short
+/// that its product with n is exact; then r + r^2 q(r) with the polynomial that is nearest on that interval, off by 2^-28.
+struct reduced_exponential {
+  floats rest;
+  integers n;
+
+  explicit reduced_exponential(const floats& x) {
+    const floats whole = xsimd::nearbyint(x * floats(std::numbers::log2e_v<float>));
+    const floats r = detail::fma(whole, floats(-0x1.7f7d1cp-20f), detail::fma(whole, floats(-0x1.62e4p-1f), x));
+    floats q(0x1.6db4e8p-10f);
+    for (float c : {0x1.123bdep-7f, 0x1.55545ep-5f, 0x1.55548ep-3f, 0.5f}) q = detail::fma(q, r, floats(c));
+    rest = detail::fma(r * r, q, r);
+    n = xsimd::to_int(whole);
+  }
+};
+
+/// e^x as high + low, for x from -105 to 89.5; the scale is applied in two halves, so that subnormal numbers come out.
+struct exponential_parts {
+  floats high, low;
+
+  explicit exponential_parts(const floats& x) {
+    const reduced_exponential e(x);
+    const integers half = e.n >> 1;
+    const floats first = power_of_two(half), second = power_of_two(e.n - half);
+    const floats sum = floats(1.0f) + e.rest;
+    high = sum * first * second;
+    low = (e.rest - (sum - floats(1.0f))) * first * second;
+  }
+};
+
+/// exp(x) within 1.1 units in the last place, subnormal results and overflow included.
+inline floats exp(const floats& x) {
+  const floats above(89.5f), below(-105.0f);
+  return exponential_parts(xsimd::select(x > above, above, xsimd::select(x < below, below, x))).high;
+}
+
+/// 1 / (1 + exp(-x)) within 1.1 units (1.4 where nothing is fused): from exp(-|x|), so that nothing overflows; what the
+/// quotient's rounding leaves is put right.
+inline floats logistic(const floats& x) {
+  const floats zero(0.0f), one(1.0f), last(-105.0f);
+  const floats depth = -xsimd::abs(x);
+  const exponential_parts e(xsimd::select(depth < last, last, depth));
+  const auto negative = x < zero;
+  const floats divisor = one + e.high;
+  const floats lost = e.high - (divisor - one) + e.low;
+  const floats dividend = xsimd::select(negative, e.high, one);
+  const floats quotient = dividend / divisor;
+  const floats rest =
+      detail::fma(-quotient, divisor, dividend) - quotient * lost + xsimd::select(negative, e.low, zero);
+  const floats inverse = xsimd::select(negative, one - quotient, quotient);
+  return xsimd::select(xsimd::isnan(x), x, detail::fma(rest, inverse, quotient));
+}
+
+/// erf(x) within 1.3 units: x + x p(x^2) near 0; else 1 - exp(-x u(x)), where u is the polynomial nearest to
+/// -log(erfc(x)) / x up to 4, beyond which erf is 1 in float32.
+inline floats erf(const floats& x) {
+  const floats size = xsimd::abs(x);
+  const floats square = x * x;
+  floats p(8.345227e-05f);
+  for (float c : {-0.0008137438f, 0.0052006342f, -0.02685927f, 0.11283694f, -0.37612635f, 0.12837917f})
+    p = detail::fma(p, square, floats(c));
+  const floats near = detail::fma(p, x, x);
+  const floats reach = xsimd::select(size > floats(4.0f), floats(4.0f), size);
+  floats u(-2.320746e-06f);
+  for (float c : {3.696682e-05f, -0.0002344458f, 0.0005720878f, 0.0016803024f, -0.021101756f, 0.10405315f, 0.63614583f,
+                  1.1284558f})
+    u = detail::fma(u, reach, floats(c));
+  const floats far = xsimd::copysign(floats(1.0f) - exp(-u * reach), x);
+  return xsimd::select(size < floats(0.92f), near, xsimd::select(xsimd::isnan(x), x, far));
+}
+
+/// exp(x) - 1, given exp(x), which is as good where x is large: xsimd's own overflows too early. -0 stays -0. Of float32
+/// within 1.7 units.
 template <class T>
 xsimd::batch<T> expm1(const xsimd::batch<T>& x, const xsimd::batch<T>& exponential) {
   using batch = xsimd::batch<T>;
   const auto large = x > batch(T{sizeof(T) == 4 ? 40 : 80});
-  const batch near = xsimd::expm1(xsimd::select(large, batch(T{1}), x));
+  batch near;
+  if constexpr (sizeof(T) == 4) {
+    const batch last(T{-40});
+    const reduced_exponential e(xsimd::select(large, batch(T{1}), xsimd::select(x < last, last, x)));
+    const batch scale = power_of_two(e.n);
+    near = detail::fma(scale, e.rest, scale - batch(T{1}));
+  } else {
+    near = xsimd::expm1(xsimd::select(large, batch(T{1}), x));
+  }
   return xsimd::select(x == batch(T{0}), x, xsimd::select(large, exponential, near));
 }
 

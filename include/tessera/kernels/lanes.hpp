@@ -246,12 +246,13 @@ struct vector_lanes {
     else return xsimd::select(x > zero, one, xsimd::select(x < zero, batch(-one), x));
   }
 
-  /// exp(x). Near the ends of the range it is exp(x / 2) squared: xsimd's own overflows too early and has no
+  /// exp(x). Near the ends of float64's range it is exp(x / 2) squared: xsimd's own overflows too early and has no
   /// subnormals.
   template <dtype D>
   static vector<D> exponential(const vector<D>& x) {
     using batch = vector<D>;
-    const auto far = xsimd::abs(x) > batch(storage_t<D>{D == f32 ? 87 : 708});
+    if constexpr (D == f32) return functions::exp(x);
+    const auto far = xsimd::abs(x) > batch(storage_t<D>{708});
     const batch e = xsimd::exp(xsimd::select(far, x * batch(storage_t<D>{0.5}), x));
     return xsimd::select(far, e * e, e);
   }
@@ -271,7 +272,7 @@ struct vector_lanes {
 
   // Functions too long to stand in every loop that calls them are compiled once for a program, see instances.hpp.
 
-  /// erf(x), which is 1 beyond 6.5 even in float64; xsimd's own gives NaN for large numbers.
+  /// erf(x), which is 1 beyond 6.5 even in float64, for which xsimd's own gives NaN there.
   template <dtype D>
   static vector<D> error_function(vector<D> x);
 
@@ -292,6 +293,7 @@ struct vector_lanes {
   template <dtype D>
   static vector<D> logistic(const vector<D>& x) {
     using batch = vector<D>;
+    if constexpr (D == f32) return functions::logistic(x);
     const batch one(storage_t<D>{1});
     const batch e = exponential<D>(-xsimd::abs(x));
     return xsimd::select(x < batch(storage_t<D>{0}), e / (one + e), one / (one + e));
@@ -344,6 +346,7 @@ template <class Widest>
 template <dtype D>
 auto vector_lanes<Widest>::error_function(vector<D> x) -> vector<D> {
   using batch = vector<D>;
+  if constexpr (D == f32) return functions::erf(x);
   const batch last(storage_t<D>{6.5});
   return xsimd::erf(xsimd::select(xsimd::abs(x) > last, xsimd::copysign(last, x), x));
 }

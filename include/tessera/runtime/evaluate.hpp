@@ -15,8 +15,9 @@
 namespace tessera::runtime {
 
 /// An executor for a graph built at run time, with its elementwise steps interpreted.
-inline executor interpreter(const graph::graph& trace, transform::grouping groups = transform::grouping::by_rows) {
-  graph::program p = transform::lower(trace, groups);
+inline executor interpreter(const graph::graph& trace, transform::grouping groups = transform::grouping::by_rows,
+                            const transform::product_limits& limits = {}) {
+  graph::program p = transform::lower(trace, groups, limits);
   std::vector<step_function> functions;
   for (const graph::step& s : p.steps) functions.push_back(any_step_function(s.kind, graph::kernel_type(p, s)));
   return executor(std::move(p), trace.mesh, std::move(functions), {});
@@ -26,9 +27,10 @@ inline executor interpreter(const graph::graph& trace, transform::grouping group
 /// Results that take over an argument come out like others.
 inline std::vector<std::vector<std::byte>> evaluate(const graph::graph& trace,
                                                     std::span<const std::vector<std::byte>> inputs,
-                                                    transform::grouping groups = transform::grouping::by_rows) {
+                                                    transform::grouping groups = transform::grouping::by_rows,
+                                                    const transform::product_limits& limits = {}) {
   if (trace.fault.what != message::none) throw value_error(std::string(sentence(trace.fault.what)));
-  executor run = interpreter(trace, groups);
+  executor run = interpreter(trace, groups, limits);
   const graph::program& p = run.program();
   std::vector<storage_ptr> held;
   std::vector<storage*> arguments;

@@ -20,6 +20,7 @@
 #include <tessera/kernels/softmax.hpp>
 #include <tessera/runtime/collectives.hpp>
 #include <tessera/runtime/movement.hpp>
+#include <tessera/runtime/products.hpp>
 #include <tessera/runtime/row_blocks.hpp>
 #include <tessera/runtime/step_function.hpp>
 #include <tessera/runtime/storage.hpp>
@@ -53,7 +54,10 @@ class basic_executor {
     fill_constants();
     make_offsets();
     std::int64_t most = 1;
-    for (const graph::step& s : program_.steps) most = std::max(most, devices_in(s.varying, mesh_));
+    for (std::size_t i = 0; i < program_.steps.size(); ++i) {
+      const graph::step_range range = graph::joined_steps(program_, static_cast<int>(i));
+      most = std::max(most, devices_in(program_.steps[i].varying, mesh_) * (1 + range.last - range.first));
+    }
     calls_.resize(static_cast<std::size_t>(most));
     kernel_runs_.assign(program_.steps.size(), 0);
     bases_.resize(program_.buffers.size());
@@ -112,6 +116,8 @@ class basic_executor {
   friend struct row_runner;
   template <class>
   friend struct seen_columns;
+  template <class, class>
+  friend struct multiplier;
 
   void run_steps(std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) {
@@ -126,6 +132,10 @@ class basic_executor {
         if (trace_ != nullptr) run_traced(i, [&] { run_group(group); });
         else run_group(group);
         i += static_cast<std::size_t>(group.count - 1);
+        continue;
+      }
+      if (s.part != graph::product_part::none) {
+        kernel_runs_[i] += shards_of(s);
         continue;
       }
       runs_of_step_ = 0;
@@ -302,7 +312,8 @@ class basic_executor {
         case graph::space::argument: bases_[b] = arguments[place]->bytes.data(); break;
         case graph::space::result: bases_[b] = results[place]->bytes.data(); break;
         case graph::space::rows:
-        case graph::space::window: break;
+        case graph::space::window:
+        case graph::space::blocks: break;
       }
     }
     for (int w : still_) set_window(w, 0);
@@ -415,81 +426,8 @@ class basic_executor {
   }
 
   template <class T>
-  kernels::gemm_problem<T> product(const graph::step& s, std::int64_t device) const {
-    kernels::gemm_problem<T> p;
-    p.m = s.sizes[0], p.n = s.sizes[1], p.k = s.sizes[2];
-    p.a_transposed = s.sizes[4] != 0, p.b_transposed = s.sizes[5] != 0;
-    p.a = reinterpret_cast<const T*>(block(s.first, device));
-    p.b = reinterpret_cast<const T*>(block(s.first + 1, device));
-    if (is_small_float<T> && is_sixteen_bit(type_of(s.first + 2)))
-      p.rounded = reinterpret_cast<T*>(block(s.first + 2, device));
-    else p.c = reinterpret_cast<compute_t<T>*>(block(s.first + 2, device));
-    p.lda = p.a_transposed ? p.m : p.k, p.ldb = p.b_transposed ? p.k : p.n, p.ldc = p.n;
-    p.groups = s.sizes[3];
-    p.a_stride = p.m * p.k, p.b_stride = p.k * p.n, p.c_stride = p.m * p.n;
-    return p;
-  }
-
-  template <class T>
-  static void multiply(const kernels::gemm_problem<T>& p, bool parallel) {
-    if constexpr (is_small_float<T>)
-      if (p.rounded != nullptr) return kernels::gemm_rounded(p, parallel);
-    if constexpr (std::is_floating_point_v<compute_t<T>>) kernels::gemm(p, parallel);
-    else kernels::naive::gemm(p, parallel);
-  }
-
-  /// Shards whose blocks lie at equal distances are one product of many groups, so a shared right side is packed once;
-  /// products that are summed over axes anyway go into one block.
-  template <class T>
   void run_dot(const graph::step& s) {
-    if (s.axes != 0) return run_summed_dot<T>(s);
-    const std::int64_t shards = shards_of(s);
-    for (std::int64_t i = 0; i < shards;) {
-      kernels::gemm_problem<T> p = product<T>(s, device(s, i));
-      std::int64_t together = 1;
-      while (p.groups == together && i + together < shards &&
-             extends(p, product<T>(s, device(s, i + together)), together))
-        p.groups = ++together;
-      multiply(p, worth_threads(s, shards));
-      i += together;
-      runs_of_step_ += together;
-    }
-  }
-
-  /// Blocks of the devices along `s.axes` are summed in the order of the axes: one run a sum.
-  template <class T>
-  void run_summed_dot(const graph::step& s) {
-    const auto kept = static_cast<axis_set>(s.varying & ~set_of(s.axes));
-    const std::int64_t members = devices_along(s.axes, mesh_);
-    for (std::int64_t i = 0; i < devices_in(kept, mesh_); ++i) {
-      const std::int64_t home = device_of_shard(i, kept, mesh_);
-      const auto member = [&](std::int64_t m) {
-        kernels::gemm_problem<T> p = product<T>(s, device_at(home, s.axes, m, mesh_));
-        p.c = reinterpret_cast<compute_t<T>*>(block(s.first + 2, home));
-        return p;
-      };
-      for (std::int64_t m = 0; m < members;) {
-        kernels::gemm_problem<T> p = member(m);
-        p.accumulate = m > 0;
-        std::int64_t together = 1;
-        while (m + together < members && extends(p, member(m + together), together)) p.groups = ++together;
-        multiply(p, worth_threads(s, members));
-        m += together;
-      }
-      ++runs_of_step_;
-    }
-  }
-
-  /// Whether `next` is group number `groups` of `p`: its blocks lie as far from the last ones as those did from theirs.
-  template <class T>
-  static bool extends(kernels::gemm_problem<T>& p, const kernels::gemm_problem<T>& next, std::int64_t groups) {
-    const std::int64_t apart = p.rounded != nullptr ? next.rounded - p.rounded : next.c - p.c;
-    if (groups == 1) p.a_stride = next.a - p.a, p.b_stride = next.b - p.b, p.c_stride = apart;
-    return next.a - p.a == groups * p.a_stride && next.b - p.b == groups * p.b_stride && apart == groups * p.c_stride;
-  }
-
-  static bool worth_threads(const graph::step& s, std::int64_t shards) {
-    return 2 * s.sizes[0] * s.sizes[1] * s.sizes[2] * s.sizes[3] * shards > 64 * small;
+    multiplier<basic_executor, T>(*this, s).run();
   }
 
   template <class T>

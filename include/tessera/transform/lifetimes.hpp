@@ -19,12 +19,13 @@ struct loop_span {
 
 /// When each buffer is first written and last read, in steps. What is there before a loop and used in it lives to the
 /// loop's end, since the next trip needs it too. Windows live with the buffer they are part of. The steps of a row group happen at once: what one of them uses is there
-/// from the first to the last.
+/// from the first to the last. What runs with a product reads to the end of the last of these steps.
 struct lifetimes {
   graph::list<int> born{};
   graph::list<int> dies{};
   graph::list<graph::row_group> groups{};
   graph::list<int> group_at{};     ///< by step, if there are groups: the number of its group, or -1
+  graph::list<int> joined_to{};    ///< by step: the last of those that run as one with it
   graph::list<loop_span> loops{};  ///< outer ones before inner ones
 
   constexpr explicit lifetimes(const graph::program& p)
@@ -33,6 +34,7 @@ struct lifetimes {
     for (std::size_t g = 0; g < groups.size(); ++g)
       for (int i = groups[g].first; i < groups[g].first + groups[g].count; ++i)
         group_at[static_cast<std::size_t>(i)] = static_cast<int>(g);
+    for (int i = 0; i < static_cast<int>(p.steps.size()); ++i) joined_to.push_back(graph::joined_steps(p, i).last);
     const auto for_each_use = [&](int i, auto use) {
       const graph::step& s = p.steps[static_cast<std::size_t>(i)];
       for (int a = s.first; a < s.first + s.sources + s.results; ++a)
@@ -70,7 +72,9 @@ struct lifetimes {
 
   /// The first and the last step of the row group that step `i` belongs to, or `i`.
   constexpr int start_of_group(int i) const { return group_of(i) ? group_of(i)->first : i; }
-  constexpr int end_of_group(int i) const { return group_of(i) ? group_of(i)->first + group_of(i)->count - 1 : i; }
+  constexpr int end_of_group(int i) const {
+    return group_of(i) ? group_of(i)->first + group_of(i)->count - 1 : joined_to[static_cast<std::size_t>(i)];
+  }
 
   /// The outermost loop that step `i` belongs to, or null.
   constexpr const loop_span* outermost(int i) const {
@@ -106,9 +110,24 @@ constexpr bool updates_base(const graph::step& s) {
 /// Whether there is such a source; without one there is nothing to keep.
 constexpr bool has_base(const graph::step& s) { return s.sources > 1; }
 
-/// Whether step `s` reads `b` only element by element, just where it writes its results, so that a result may take over
-/// the memory.
+/// Whether a step that runs as one with `s`, a step of `p`, reads `b` too.
+constexpr bool is_read_beside(const graph::program& p, const graph::step& s, int b) {
+  const auto here = static_cast<int>(&s - &p.steps[0]);
+  const graph::step_range range = graph::joined_steps(p, here);
+  for (int i = range.first; i <= range.last; ++i) {
+    const graph::step& other = p.steps[static_cast<std::size_t>(i)];
+    for (int a = other.first; i != here && a < other.first + other.sources; ++a)
+      if (const int read = p.accesses[static_cast<std::size_t>(a)].buffer;
+          read >= 0 && p.whole_buffer(read) == p.whole_buffer(b))
+        return true;
+  }
+  return false;
+}
+
+/// Whether step `s` of `p` reads `b` only element by element, just where it writes its results, so that a result may take
+/// over the memory.
 constexpr bool reads_in_place(const graph::program& p, const graph::step& s, int b) {
+  if (is_read_beside(p, s, b)) return false;
   if (s.kind == graph::step_kind::all_reduce || s.kind == graph::step_kind::softmax ||
       s.kind == graph::step_kind::log_softmax)
     return true;

@@ -14,6 +14,7 @@
 #include <tessera/transform/narrow_products.hpp>
 #include <tessera/transform/partition.hpp>
 #include <tessera/transform/placement.hpp>
+#include <tessera/transform/product_fusion.hpp>
 #include <tessera/transform/propagate.hpp>
 #include <tessera/transform/recompute.hpp>
 #include <tessera/transform/revive.hpp>
@@ -35,7 +36,7 @@ enum class grouping { by_rows, none };
 
 /// The program of a device, with its memory. `global` has the types of arguments and results as users know them.
 constexpr graph::program plan(const graph::graph& global, const graph::graph& partitioned,
-                              grouping groups = grouping::by_rows) {
+                              grouping groups = grouping::by_rows, const product_limits& limits = {}) {
   const fused_graph fused = fuse_and_recompute(partitioned);
   const graph::graph& local = fused.g;
   graph::program out;
@@ -53,6 +54,7 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& pa
   start_in_results(out);
   if (out.loops > 0) reuse_slices(out);
   if (groups == grouping::by_rows) group_rows(out);
+  product_fusion(out, limits).run();
   out.temporary_bytes = place_buffers(out);
   if (moves_to_host(out)) out.host_bytes = place_buffers(out, graph::space::host);
   count_copied_bases(out);
@@ -60,10 +62,11 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& pa
 }
 
 /// All passes from a trace to a plan.
-constexpr graph::program lower(const graph::graph& trace, grouping groups = grouping::by_rows) {
+constexpr graph::program lower(const graph::graph& trace, grouping groups = grouping::by_rows,
+                               const product_limits& limits = {}) {
   const graph::graph global = simplify(trace);
   const graph::graph local = narrow_products(partition(propagate(widen(global))));
-  return plan(global, revive(combine_all_reduces(materialise(local))), groups);
+  return plan(global, revive(combine_all_reduces(materialise(local))), groups, limits);
 }
 
 }  // namespace tessera::transform

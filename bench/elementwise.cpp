@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work that is bound by memory, as a share of the bytes a second that copying reaches in the same run on the same threads:
+// `elementwise.<work>.<size>.<threads>t=<GB/s> GB/s ratio=<ours / copy> peer=copy`; random bits a core; functions a core.
+#include "support.hpp"
+
+#include <tessera/kernels/parallel.hpp>
+#include <tessera/tessera.hpp>
+
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace ts = tessera;
+
+inline constexpr auto total = [](auto x) { return ts::sum(x); };
+inline constexpr auto largest = [](auto x) { return ts::max(x); };
+inline constexpr auto rows = [](auto x) { return ts::sum<1>(x); };
+inline constexpr auto columns = [](auto x) { return ts::sum<0>(x); };
+inline constexpr auto norm = [](auto x) { return ts::sum(ts::square(x)); };
+
+template <std::int64_t N>
+struct destination {
+  ts::nn::variable<ts::nn::param, ts::f32, ts::shape<N>, ts::P<>, ts::nn::initializers::zeros> z;
+  TESSERA_MODULE(destination, z)
+};
+inline constexpr auto chain_into = [](auto& to, auto x, auto y) { to.z = ts::relu(x * 0.5 + y) - x; };
+
+/// Copies as the kernels work: each thread a part.
+void copy(std::vector<float>& to, const std::vector<float>& from) {
+  constexpr std::int64_t part = 1 << 16;
+  const auto n = static_cast<std::int64_t>(to.size());
+  ts::kernels::parallel_for((n + part - 1) / part, n > part, [&](std::int64_t i) {
+    const auto count = static_cast<std::size_t>(std::min(part, n - i * part));
+    std::memcpy(to.data() + i * part, from.data() + i * part, count * sizeof(float));
+  });
+}
+
+/// Arrays of N elements: three for what reads two and writes one, beside a copy of as many bytes.
+template <std::int64_t N>
+void measure(const char* size, int calls) {
+  const std::vector<float> host(static_cast<std::size_t>(N), 1.5f);
+  auto to = ts::init<destination<N>>(ts::nn::rngs{0});
+  const auto x = ts::device_put<ts::shape<N>, ts::P<>, ts::mesh<>>(host);
+  const auto y = ts::device_put<ts::shape<N>, ts::P<>, ts::mesh<>>(host);
+  const auto matrix = ts::device_put<ts::shape<N / 1024, 1024>, ts::P<>, ts::mesh<>>(host);
+  std::vector<float> copied(host.size());
+  struct work {
+    const char* name;
+    double arrays;
+    std::function<void()> run;
+  };
+  const std::vector<work> all{
+      {"copy", 2, [&] { copy(copied, host); }},        {"chain", 3, [&] { ts::jit<chain_into>(to, x, y); }},
+      {"sum", 1, [&] { ts::jit<total>(x); }},          {"max", 1, [&] { ts::jit<largest>(x); }},
+      {"sum_rows", 1, [&] { ts::jit<rows>(matrix); }}, {"sum_columns", 1, [&] { ts::jit<columns>(matrix); }},
+      {"sum_of_squares", 1, [&] { ts::jit<norm>(x); }}};
+  for (int threads : {1, 2}) {
+    const ts::max_threads limit(threads);
+    std::vector<bench::contender> contenders;
+    for (const work& w : all) contenders.push_back({w.name, w.run});
+    const std::vector<double> seconds = bench::median_seconds(contenders, 9, calls);
+    const auto rate = [&](std::size_t i) { return all[i].arrays * 4.0 * static_cast<double>(N) / seconds[i] * 1e-9; };
+    for (std::size_t i = 0; i < all.size(); ++i)
+      std::printf("elementwise.%s.%s.%dt=%.1f GB/s ratio=%.2f peer=copy\n", all[i].name, size, threads, rate(i),
+                  rate(i) / rate(0));
+  }
+}
+
+template <ts::graph::op Code>
+inline constexpr auto function = [](auto x) {
+  if constexpr (Code == ts::graph::op::exp) return ts::exp(x);
+  else if constexpr (Code == ts::graph::op::log) return ts::log(x);
+  else if constexpr (Code == ts::graph::op::tanh) return ts::tanh(x);
+  else if constexpr (Code == ts::graph::op::erf) return ts::erf(x);
+  else if constexpr (Code == ts::graph::op::sin) return ts::sin(x);
+  else if constexpr (Code == ts::graph::op::cos) return ts::cos(x);
+  else return ts::sigmoid(x);
+};
+inline constexpr auto activation = [](auto x) { return ts::gelu(x); };
+inline constexpr auto random_bits = [](auto key) { return ts::random::bits<ts::shape<1 << 14>>(key); };
+
+/// What fits the first two caches, on one thread.
+void measure_functions() {
+  const ts::max_threads one(1);
+  constexpr std::int64_t n = 1 << 14;
+  std::vector<float> host(n);
+  for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<float>(i) / (n / 4) + 0.01f;
+  const auto x = ts::device_put<ts::shape<n>, ts::P<>, ts::mesh<>>(host);
+  const std::vector<bench::contender> all{{"exp", [&] { ts::jit<function<ts::graph::op::exp>>(x); }},
+                                          {"log", [&] { ts::jit<function<ts::graph::op::log>>(x); }},
+                                          {"tanh", [&] { ts::jit<function<ts::graph::op::tanh>>(x); }},
+                                          {"erf", [&] { ts::jit<function<ts::graph::op::erf>>(x); }},
+                                          {"sin", [&] { ts::jit<function<ts::graph::op::sin>>(x); }},
+                                          {"cos", [&] { ts::jit<function<ts::graph::op::cos>>(x); }},
+                                          {"sigmoid", [&] { ts::jit<function<ts::graph::op::logistic>>(x); }},
+                                          {"gelu", [&] { ts::jit<activation>(x); }}};
+  const auto key = ts::device_put<ts::shape<2>, ts::P<>, ts::mesh<>>(std::vector<std::uint32_t>{0, 7});
+  const std::vector<double> seconds = bench::median_seconds(all, 15, 50);
+  const std::vector<double> drawn =
+      bench::median_seconds({{"random_bits", [&] { ts::jit<random_bits>(key); }}}, 15, 50);
+  std::printf("elementwise.random_bits=%.2f GB/s ratio=none peer=none\n", n * 4 / drawn[0] * 1e-9);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    std::printf("elementwise.%s=%.3f ns ratio=none peer=none\n", all[i].name.c_str(), seconds[i] / n * 1e9);
+}
+
+}  // namespace
+
+int main() {
+  measure_functions();
+  measure<(std::int64_t{2} << 20) / 4>("2MiB", 200);
+  measure<(std::int64_t{128} << 20) / 4>("128MiB", 2);
+}
