@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed of tessera::kernels::gemm: prints gemm.[nt.|tn.]<MxKxN>.gflops[.2t]=<value>, the median of several runs.
+// Matrix products against the best peer that is installed: bench_gemm [part of a name...]. Prints
+// gemm.[nt.|tn.]<MxKxN>[.2t]=<value> GFLOP/s ratio=<times the best peer's> peer=<its name>, then means and worst ratios.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
 #include <vector>
 
+#include <dlfcn.h>
 #include <tbb/global_control.h>
 
 #include <tessera/kernels/gemm.hpp>
 
+#include "peers/peer.hpp"
+
 namespace {
+
+using bench::element;
 
 enum class form { nn, nt, tn };
 
@@ -18,79 +30,191 @@ struct shape {
   std::int64_t m, k, n;
 };
 
-constexpr shape shapes[] = {
-    {form::nn, 256, 256, 1024},
-    {form::nn, 256, 1024, 256},
-    {form::nn, 64, 512, 8192},
-    {form::nn, 64, 8192, 512},
-    {form::nn, 1024, 256, 768},
-    {form::nn, 1024, 1024, 1024},
-    {form::nn, 512, 784, 128},
-    {form::nt, 256, 256, 1024},
-    {form::nt, 256, 1024, 256},
-    {form::tn, 256, 256, 1024},
-    {form::tn, 1024, 256, 256},
-    {form::nt, 64, 512, 8192},
-    {form::tn, 512, 64, 8192},
-    {form::tn, 8192, 64, 512},
-    // The layers of a 784-256-128-10 classifier on a batch of 256, and on one of 8 shards of it: forward, input
-    // gradient, weight gradient.
-    {form::nn, 256, 784, 256},
-    {form::nn, 256, 256, 128},
-    {form::nn, 256, 128, 10},
-    {form::nt, 256, 10, 128},
-    {form::nt, 256, 128, 256},
-    {form::tn, 784, 256, 256},
-    {form::tn, 256, 256, 128},
-    {form::tn, 128, 256, 10},
-    {form::nn, 32, 784, 256},
-    {form::nn, 32, 256, 128},
-    {form::nn, 32, 128, 10},
-    {form::nt, 32, 10, 128},
-    {form::nt, 32, 128, 256},
-    {form::tn, 784, 32, 256},
-    {form::tn, 256, 32, 128},
-    {form::tn, 128, 32, 10},
+constexpr shape large[] = {
+    {form::nn, 256, 256, 1024}, {form::nn, 256, 1024, 256},   {form::nn, 64, 512, 8192},  {form::nn, 64, 8192, 512},
+    {form::nn, 1024, 256, 768}, {form::nn, 1024, 1024, 1024}, {form::nn, 512, 784, 128},  {form::nt, 256, 256, 1024},
+    {form::nt, 256, 1024, 256}, {form::tn, 256, 256, 1024},   {form::tn, 1024, 256, 256}, {form::nt, 64, 512, 8192},
+    {form::tn, 512, 64, 8192},  {form::tn, 8192, 64, 512},
 };
 
-double seconds_per_call(const tessera::kernels::gemm_problem<float>& problem, bool parallel) {
+/// The layers of a 784-256-128-10 classifier on a batch of 256, and on one of 8 shards of it: forward, input gradient,
+/// weight gradient.
+constexpr shape layers[] = {
+    {form::nn, 256, 784, 256}, {form::nn, 256, 256, 128}, {form::nn, 256, 128, 10},  {form::nt, 256, 10, 128},
+    {form::nt, 256, 128, 256}, {form::tn, 784, 256, 256}, {form::tn, 256, 256, 128}, {form::tn, 128, 256, 10},
+    {form::nn, 32, 784, 256},  {form::nn, 32, 256, 128},  {form::nn, 32, 128, 10},   {form::nt, 32, 10, 128},
+    {form::nt, 32, 128, 256},  {form::tn, 784, 32, 256},  {form::tn, 256, 32, 128},  {form::tn, 128, 32, 10},
+};
+
+constexpr shape wide[] = {
+    {form::nn, 256, 256, 1024}, {form::nn, 1024, 1024, 1024}, {form::nt, 256, 1024, 256}, {form::tn, 1024, 256, 256}};
+
+struct contender {
+  std::string name;
+  std::unique_ptr<bench::prepared> call;
+  std::vector<double> seconds;
+
+  double median() {
+    std::sort(seconds.begin(), seconds.end());
+    return seconds[seconds.size() / 2];
+  }
+};
+
+struct peer {
+  std::string name;
+  bench::peer_prepare_function prepare;
+};
+
+/// OpenBLAS 0.3.21 takes processors younger than itself for the oldest ones, unless it is told which kernels to use.
+void choose_openblas_kernels() {
+  unsetenv("OPENBLAS_L2_SIZE");
+  unsetenv("OPENBLAS_CORETYPE");
+  if (__builtin_cpu_supports("avx512bf16")) setenv("OPENBLAS_CORETYPE", "Cooperlake", 1);
+  else if (__builtin_cpu_supports("avx512f")) setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);
+}
+
+std::vector<peer> installed_peers() {
+  choose_openblas_kernels();
+  std::vector<peer> found;
+  for (const char* const name : {"openblas", "onednn", "onednn_sgemm", "libxsmm"}) {
+    const std::string path = std::string(TESSERA_PEER_DIR) + "/peer_" + name + ".so";
+    if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
+      found.push_back({name, reinterpret_cast<bench::peer_prepare_function>(dlsym(library, "peer_prepare"))});
+  }
+  return found;
+}
+
+template <class T>
+struct ours final : bench::prepared {
+  tessera::kernels::gemm_problem<T> problem;
+  bool parallel;
+
+  ours(const bench::product& p, bool on_threads) : parallel(on_threads) {
+    problem.m = p.m, problem.n = p.n, problem.k = p.k;
+    problem.a_transposed = p.a_transposed, problem.b_transposed = p.b_transposed;
+    problem.a = static_cast<const T*>(p.a), problem.lda = p.a_transposed ? p.m : p.k;
+    problem.b = static_cast<const T*>(p.b), problem.ldb = p.b_transposed ? p.k : p.n;
+    problem.c = static_cast<tessera::compute_t<T>*>(p.c), problem.ldc = p.n;
+  }
+  void run() override { tessera::kernels::gemm(problem, parallel); }
+};
+
+/// One turn: the threads of the one before it have gone to sleep, a few calls warm the caches, then a few milliseconds are
+/// measured.
+double seconds_per_call(bench::prepared& call) {
   using clock = std::chrono::steady_clock;
   const auto run = [&](int calls) {
     const auto start = clock::now();
-    for (int i = 0; i < calls; ++i) tessera::kernels::gemm(problem, parallel);
+    for (int i = 0; i < calls; ++i) call.run();
     return std::chrono::duration<double>(clock::now() - start).count() / calls;
   };
+  std::this_thread::sleep_for(std::chrono::milliseconds(8));
   run(2);
-  const int calls = std::max(1, static_cast<int>(2e-3 / run(3)));
-  std::vector<double> times(25);
-  for (double& time : times) time = run(calls);
-  std::nth_element(times.begin(), times.begin() + 12, times.end());
-  return times[12];
+  const double guess = run(2);
+  run(static_cast<int>(1e-3 / guess));
+  return run(std::max(1, static_cast<int>(4e-3 / guess)));
 }
 
-void measure(const shape& s, int threads) {
-  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
-  std::vector<float> a(static_cast<std::size_t>(s.m * s.k)), b(static_cast<std::size_t>(s.k * s.n));
-  std::vector<float> c(static_cast<std::size_t>(s.m * s.n));
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 13) - 6;
-  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 7) - 3;
-  tessera::kernels::gemm_problem<float> p;
-  p.m = s.m, p.n = s.n, p.k = s.k;
-  p.a_transposed = s.kind == form::tn, p.b_transposed = s.kind == form::nt;
-  p.a = a.data(), p.lda = p.a_transposed ? s.m : s.k;
-  p.b = b.data(), p.ldb = p.b_transposed ? s.k : s.n;
-  p.c = c.data(), p.ldc = s.n;
-  const double flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-  const char* const kind = s.kind == form::nn ? "" : s.kind == form::nt ? "nt." : "tn.";
-  std::printf("gemm.%s%ldx%ldx%ld.gflops%s=%.1f\n", kind, static_cast<long>(s.m), static_cast<long>(s.k),
-              static_cast<long>(s.n), threads == 2 ? ".2t" : "", flops / seconds_per_call(p, threads > 1) * 1e-9);
+void take_turns(std::vector<contender>& contenders) {
+  for (int round = 0; round < 9; ++round)
+    for (contender& c : contenders) c.seconds.push_back(seconds_per_call(*c.call));
 }
+
+std::string name_of(const char* prefix, const shape& s, int threads) {
+  const char* const kind = s.kind == form::nn ? "" : s.kind == form::nt ? "nt." : "tn.";
+  return std::string(prefix).append(".") + kind + std::to_string(s.m) + "x" + std::to_string(s.k) + "x" +
+         std::to_string(s.n) + (threads > 1 ? "." + std::to_string(threads) + "t" : "");
+}
+
+/// The operands and the result of one product.
+template <class T>
+struct operands {
+  std::vector<T> a, b;
+  std::vector<tessera::compute_t<T>> c;
+  bench::product product;
+
+  explicit operands(const shape& s)
+      : a(static_cast<std::size_t>(s.m * s.k)),
+        b(static_cast<std::size_t>(s.k * s.n)),
+        c(static_cast<std::size_t>(s.m * s.n)) {
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = T(static_cast<float>(i % 13) - 6);
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = T(static_cast<float>(i % 7) - 3);
+    product = {element::f32, s.kind == form::tn, s.kind == form::nt, s.m, s.k, s.n, a.data(), b.data(), c.data()};
+    if (sizeof(T) == 8) product.type = element::f64;
+    if (sizeof(T) == 2) product.type = element::bf16;
+  }
+};
+
+/// Ratios to the best peer of a list of shapes.
+struct summary {
+  double logarithms = 0;
+  double worst = INFINITY;
+  int count = 0;
+
+  void add(double ratio) {
+    logarithms += std::log(ratio);
+    worst = std::min(worst, ratio);
+    ++count;
+  }
+  void print(const std::string& name) const {
+    if (count > 0)
+      std::printf("%s.mean=%.3f ratio\n%s.worst=%.3f ratio\n", name.c_str(), std::exp(logarithms / count), name.c_str(),
+                  worst);
+  }
+};
+
+struct session {
+  std::vector<peer> peers = installed_peers();
+  std::vector<std::string> wanted;
+
+  bool wants(const std::string& name) const {
+    return wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
+                                         [&](const std::string& part) { return name.find(part) != name.npos; });
+  }
+
+  template <class T>
+  void measure(const char* prefix, const shape& s, int threads, summary& ratios) {
+    const std::string name = name_of(prefix, s, threads);
+    if (!wants(name)) return;
+    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+    operands<T> data(s);
+    std::vector<contender> contenders;
+    contenders.push_back({"tessera", std::make_unique<ours<T>>(data.product, threads > 1), {}});
+    for (const peer& p : peers)
+      if (bench::prepared* const call = p.prepare(data.product, threads))
+        contenders.push_back({p.name, std::unique_ptr<bench::prepared>(call), {}});
+    take_turns(contenders);
+    const double flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
+    std::printf("%s=%.1f GFLOP/s", name.c_str(), flops / contenders[0].median() * 1e-9);
+    const auto best = std::min_element(contenders.begin() + 1, contenders.end(),
+                                       [](contender& x, contender& y) { return x.median() < y.median(); });
+    if (best == contenders.end()) {
+      std::printf(" peer=absent\n");
+      return;
+    }
+    const double ratio = best->median() / contenders[0].median();
+    std::printf(" ratio=%.3f peer=%s\n", ratio, best->name.c_str());
+    std::fflush(stdout);
+    ratios.add(ratio);
+  }
+
+  template <class T, std::size_t N>
+  void measure_all(const char* prefix, const shape (&shapes)[N]) {
+    for (const int threads : {1, 2}) {
+      summary ratios;
+      for (const shape& s : shapes) measure<T>(prefix, s, threads, ratios);
+      ratios.print(std::string(prefix) + (threads > 1 ? ".2t" : ".1t"));
+    }
+  }
+};
 
 }  // namespace
 
-int main() {
-  for (const shape& s : shapes) {
-    measure(s, 1);
-    measure(s, 2);
-  }
+int main(int count, char** arguments) {
+  session run;
+  run.wanted.assign(arguments + 1, arguments + count);
+  run.measure_all<double>("gemm_f64", wide);
+  run.measure_all<tessera::bfloat16>("gemm_bf16", large);
+  run.measure_all<float>("gemm_layer", layers);
+  run.measure_all<float>("gemm", large);
 }

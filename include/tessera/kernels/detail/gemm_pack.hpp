@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include <tessera/kernels/arch/transpose.hpp>
 #include <tessera/kernels/detail/simd.hpp>
@@ -60,21 +62,24 @@ gemm_side<T> right_side(const gemm_problem<T>& p) {
   return {{p.b, p.ldb, p.n, !p.b_transposed}, p.b_stride, p.b_source};
 }
 
-/// to[p * step + i] = from[p * leading + i] for i < lines, 0 for lines <= i < step. May write up to width - 1 elements
-/// after the last step. 16-bit elements become floats. `readable` says how many elements of a row may be read, which is at least `lines`.
+/// to[p * step + i] = from[p * leading + i] for i < lines, 0 for lines <= i < step. 16-bit elements become floats.
 template <class T>
-void pack_rows(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t readable, std::int64_t depth,
-               compute_t<T>* to, std::int64_t step) {
+void pack_rows(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t depth, compute_t<T>* to,
+               std::int64_t step) {
   constexpr std::int64_t w = width<T>;
-  if (lines < step || readable < w) {
+  constexpr std::int64_t half = w / 2;
+  if (std::is_same_v<T, compute_t<T>> && lines == half && step == half) {
+    for (std::int64_t p = 0; p < depth; ++p, from += leading, to += step) std::memcpy(to, from, half * sizeof(T));
+    return;
+  }
+  if (lines < step || lines < w) {
     for (std::int64_t p = 0; p < depth; ++p, from += leading, to += step)
       for (std::int64_t i = 0; i < step; ++i) to[i] = i < lines ? compute_t<T>{from[i]} : compute_t<T>{0};
     return;
   }
-  const std::int64_t last = std::max<std::int64_t>(lines - w, 0);
   for (std::int64_t p = 0; p < depth; ++p, from += leading, to += step) {
-    for (std::int64_t i = 0; i < last; i += w) load_whole(from + i).store_unaligned(to + i);
-    load_whole(from + last).store_unaligned(to + last);
+    for (std::int64_t i = 0; i < lines - w; i += w) load_whole(from + i).store_unaligned(to + i);
+    load_whole(from + lines - w).store_unaligned(to + lines - w);
   }
 }
 
@@ -103,12 +108,29 @@ void pack_columns(const T* from, std::int64_t leading, std::int64_t lines, std::
   }
 }
 
-/// to[p * step + i] = element (line + i) of step (start + p) of the operand; 0 for lines <= i < step.
+/// to[i * to_leading + p] = from[i * leading + p] for i < lines and p < depth.
+template <class T>
+void pack_lines(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t depth, compute_t<T>* to,
+                std::int64_t to_leading) {
+  constexpr std::int64_t w = width<T>;
+  for (std::int64_t i = 0; i < lines; ++i, from += leading, to += to_leading) {
+    if (depth < w) {
+      for (std::int64_t p = 0; p < depth; ++p) to[p] = compute_t<T>{from[p]};
+      continue;
+    }
+    for (std::int64_t p = 0; p < depth - w; p += w) load_whole(from + p).store_unaligned(to + p);
+    load_whole(from + depth - w).store_unaligned(to + depth - w);
+  }
+}
+
+/// to[p * step + i] = element (line + i) of step (start + p) of the operand; 0 for lines <= i < step. Where `by_lines`, of
+/// an operand that is not depth_major, to[i * step + p] instead, and no zeros.
 template <class T>
 void pack(const gemm_operand<T>& operand, std::int64_t line, std::int64_t lines, std::int64_t start, std::int64_t depth,
-          compute_t<T>* to, std::int64_t step) {
+          compute_t<T>* to, std::int64_t step, bool by_lines) {
   const T* const from = operand.at(line, start);
-  if (operand.depth_major) pack_rows(from, operand.leading, lines, operand.lines - line, depth, to, step);
+  if (operand.depth_major) pack_rows(from, operand.leading, lines, depth, to, step);
+  else if (by_lines) pack_lines(from, operand.leading, lines, depth, to, step);
   else pack_columns(from, operand.leading, lines, depth, to, step);
 }
 

@@ -13,15 +13,17 @@
 
 namespace tessera::kernels::detail {
 
-/// A tile is tile_rows x (tile_vectors * width) elements: 24 of the 32 vector registers of AVX-512, 12 of 16 elsewhere;
-/// the rest hold one row of B and one element of A. More rows spill.
+/// A tile is at most tile_rows x (tile_vectors * width) elements: 24 of the 32 vector registers of AVX-512, 12 of 16
+/// elsewhere; the rest hold one row of B and one element of A. Few rows, because those of a C whose rows are a power of two
+/// long share one place in the first cache.
 template <class T>
-inline constexpr int tile_rows = sizeof(batch<T>) == 64 ? 12 : 6;
-
-inline constexpr int tile_vectors = 2;
+inline constexpr int tile_rows = sizeof(batch<T>) == 64 ? 8 : 6;
 
 template <class T>
-inline constexpr std::int64_t tile_columns = tile_vectors* width<T>;
+inline constexpr int tile_vectors = sizeof(batch<T>) == 64 ? 3 : 2;
+
+template <class T>
+inline constexpr std::int64_t tile_columns = tile_vectors<T>* width<T>;
 
 /// Calls f(0), ..., f(Count - 1) with constants: unlike a loop, leaves an array indexed by them in registers.
 template <int Count, class F>
@@ -32,23 +34,118 @@ template <int Count, class F>
   (std::make_integer_sequence<int, Count>{});
 }
 
-/// c[i * c_step + j] (+)= sum over p < depth, in order, of a[p * a_step + i] * b[p * b_step + j], for i < Rows and
-/// j < Vectors * width.
-template <class T, int Rows, int Vectors>
-void gemm_tile(std::int64_t depth, const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, T* c,
-               std::int64_t c_step, bool accumulate) {
-  batch<T> sum[std::size_t{Rows * Vectors}];
-  unrolled<Rows * Vectors>([&](auto i) { sum[i] = batch<T>(T(0)); });
-  for (std::int64_t p = 0; p < depth; ++p, a += a_step, b += b_step) {
-    batch<T> row[std::size_t{Vectors}];
-    unrolled<Vectors>([&](auto j) { row[j] = batch<T>::load_unaligned(b + j * width<T>); });
-    unrolled<Rows>([&](auto i) {
-      const batch<T> element(a[i]);
-      unrolled<Vectors>([&](auto j) { sum[i * Vectors + j] = fma(element, row[j], sum[i * Vectors + j]); });
-    });
+/// Steps of the depth between two looks of a tile at anything but its operands.
+inline constexpr int steps_together = 4;
+
+/// Memory that will be read soon. Every steps_together steps a tile asks for `lines` cache lines at `at`, then goes `step`
+/// bytes on, so that they arrive while it computes.
+struct gemm_ahead {
+  static constexpr int lines = 3;
+  static constexpr std::int64_t line = 64;  ///< bytes
+
+  const char* at = nullptr;
+  std::int64_t step = 0;
+};
+
+/// A rectangle of memory.
+struct gemm_rows {
+  const char* at = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t bytes = 0;    ///< of a row
+  std::int64_t leading = 0;  ///< bytes from one row to the next
+};
+
+/// At most three rectangles that will be read soon, one after the other, each from top to bottom in stripes of a few lines.
+class gemm_upcoming {
+ public:
+  void add(const gemm_rows& rows) {
+    if (rows.rows > 0) queue_[count_++] = rows;
   }
-  unrolled<Rows>([&](auto i) {
-    unrolled<Vectors>([&](auto j) {
+
+  /// What to ask for during the next `depth` steps; nothing after the last rectangle.
+  gemm_ahead take(std::int64_t depth) {
+    if (done_ == count_) return {};
+    const gemm_rows& rows = queue_[done_];
+    const gemm_ahead next{rows.at + row_ * rows.leading + byte_, rows.leading};
+    row_ += depth / steps_together;
+    if (row_ >= rows.rows) row_ = 0, byte_ += gemm_ahead::lines * gemm_ahead::line;
+    const auto offset = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(rows.at) % gemm_ahead::line);
+    if (byte_ >= offset + rows.bytes) byte_ = 0, ++done_;
+    return next;
+  }
+
+ private:
+  gemm_rows queue_[3];
+  int count_ = 0;
+  int done_ = 0;
+  std::int64_t row_ = 0;
+  std::int64_t byte_ = 0;
+};
+
+/// The depth is summed in blocks of at most this many steps, so that a panel of tile_columns of B stays in a 48 KiB cache. It is the same for every type and instruction set, because it fixes the order of summation.
+inline constexpr std::int64_t gemm_depth = 192;
+
+/// How a tile reads A: rows, a_step elements from one to the next, or steps of Rows elements, one behind the other.
+enum class a_layout { rows, steps };
+
+/// How a tile reads B: packed, or from where it lies, packing it for the tiles after this one.
+enum class b_state { packed, fresh };
+
+/// What tiles read: A, and B either packed at `panel` or, b_step elements from one step to the next, at `b`.
+template <class T>
+struct gemm_tile_operands {
+  const T* a = nullptr;
+  std::int64_t a_step = 0;
+  const T* b = nullptr;
+  std::int64_t b_step = 0;
+  T* panel = nullptr;
+};
+
+/// c[i * c_step + j] (+)= sum over p < depth, in order, of A[i, p] * B[p, j], for i < Rows and j < Vectors * width. The tile
+/// that comes next in C is at `next_c`. Registers are few: one a row of A, an index, and one for each other array.
+template <class T, int Rows, int Vectors, a_layout Layout, b_state State>
+void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std::int64_t c_step, bool accumulate,
+               const T* next_c, gemm_ahead ahead) {
+  constexpr bool by_rows = Layout == a_layout::rows;
+  constexpr bool packs = State == b_state::fresh;
+  T* panel = from.panel;
+  const T* b = packs ? from.b : panel;
+  const T* row[std::size_t{by_rows ? Rows : 1}]{from.a};
+  if constexpr (by_rows)
+    unrolled<Rows>([&](auto i) __attribute__((always_inline)) { row[i] = from.a + i * from.a_step; });
+  batch<T> sum[std::size_t{Rows * Vectors}];
+  unrolled<Rows * Vectors>([&](auto i) __attribute__((always_inline)) { sum[i] = batch<T>(T(0)); });
+  const auto add_step = [&](std::int64_t p, const T* step_of_b, [[maybe_unused]] std::int64_t p_offset)
+      __attribute__((always_inline)) {
+    batch<T> right[std::size_t{Vectors}];
+    unrolled<Vectors>([&](auto j) __attribute__((always_inline)) {
+      right[j] = batch<T>::load_unaligned(step_of_b + j * width<T>);
+      if constexpr (packs) right[j].store_unaligned(panel + p_offset + j * width<T>);
+    });
+    unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
+      const batch<T> left(by_rows ? row[by_rows ? i : 0][p] : row[0][p * Rows + i]);
+      unrolled<Vectors>([&](auto j) __attribute__((always_inline)) {
+        sum[i * Vectors + j] = fma(left, right[j], sum[i * Vectors + j]);
+      });
+    });
+  };
+  constexpr std::int64_t packed_step = Vectors * width<T>;
+  const std::int64_t b_step = packs ? from.b_step : packed_step;
+  std::int64_t p = 0;
+  for (; p <= depth - steps_together;
+       p += steps_together, b += steps_together * b_step, panel += steps_together * packed_step) {
+    unrolled<gemm_ahead::lines>([&](auto i) __attribute__((always_inline)) {
+      __builtin_prefetch(ahead.at + i * gemm_ahead::line, 0, 3);
+    });
+    ahead.at += ahead.step;
+    unrolled<Vectors>([&](auto j) __attribute__((always_inline)) { __builtin_prefetch(next_c + j * width<T>, 0, 2); });
+    next_c += p < steps_together * (Rows - 1) ? c_step : 0;
+    unrolled<steps_together>([&](auto s)
+                                 __attribute__((always_inline)) { add_step(p + s, b + s * b_step, s * packed_step); });
+  }
+  for (; p < depth; ++p, b += b_step, panel += packed_step) add_step(p, b, 0);
+  unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
+    unrolled<Vectors>([&](auto j) __attribute__((always_inline)) {
       T* const place = c + j * width<T>;
       const batch<T> value = sum[i * Vectors + j];
       (accumulate ? batch<T>::load_unaligned(place) + value : value).store_unaligned(place);
@@ -58,33 +155,48 @@ void gemm_tile(std::int64_t depth, const T* a, std::int64_t a_step, const T* b, 
 }
 
 template <class T>
-using gemm_tile_function = void (*)(std::int64_t, const T*, std::int64_t, const T*, std::int64_t, T*, std::int64_t,
-                                    bool);
+using gemm_tile_function = void (*)(std::int64_t, const gemm_tile_operands<T>&, T*, std::int64_t, bool, const T*,
+                                    gemm_ahead);
 
-/// gemm_tiles<T, Vectors>[rows - 1] is the tile of that many rows.
-template <class T, int Vectors>
+/// gemm_tiles<T, Layout>[(vectors - 1) * tile_rows + rows - 1] is the tile of that many rows and vectors on packed B.
+template <class T, a_layout Layout>
 inline constexpr auto gemm_tiles = []<int... I>(std::integer_sequence<int, I...>) {
-  return std::array<gemm_tile_function<T>, sizeof...(I)>{gemm_tile<T, I + 1, Vectors>...};
+  return std::array<gemm_tile_function<T>, sizeof...(I)>{
+      gemm_tile<T, I % tile_rows<T> + 1, I / tile_rows<T> + 1, Layout, b_state::packed>...};
 }
-(std::make_integer_sequence<int, tile_rows<T>>{});
+(std::make_integer_sequence<int, tile_rows<T> * tile_vectors<T>>{});
+
+/// gemm_packing_tiles<T, Layout>[vectors - 1] is the tile of tile_rows rows that packs B.
+template <class T, a_layout Layout>
+inline constexpr auto gemm_packing_tiles = []<int... I>(std::integer_sequence<int, I...>) {
+  return std::array<gemm_tile_function<T>, sizeof...(I)>{gemm_tile<T, tile_rows<T>, I + 1, Layout, b_state::fresh>...};
+}
+(std::make_integer_sequence<int, tile_vectors<T>>{});
 
 /// The same for any count of columns up to tile_columns: those beyond `columns` are computed from B's padding and
-/// dropped.
+/// dropped. B is packed unless it is `fresh`: then there are tile_rows rows and whole vectors.
 template <class T>
-void gemm_tile_any(std::int64_t rows, std::int64_t columns, std::int64_t depth, const T* a, std::int64_t a_step,
-                   const T* b, std::int64_t b_step, T* c, std::int64_t c_step, bool accumulate) {
-  const auto index = static_cast<std::size_t>(rows - 1);
-  const auto tile = columns > width<T> ? gemm_tiles<T, tile_vectors>[index] : gemm_tiles<T, 1>[index];
-  if (columns == width<T> || columns == tile_columns<T>) {
-    tile(depth, a, a_step, b, b_step, c, c_step, accumulate);
+void gemm_tile_any(std::int64_t rows, std::int64_t columns, std::int64_t depth, a_layout layout, b_state state,
+                   const gemm_tile_operands<T>& from, T* c, std::int64_t c_step, bool accumulate, const T* next_c,
+                   gemm_ahead ahead) {
+  const std::int64_t vectors = (columns + width<T> - 1) / width<T>;
+  const auto index = static_cast<std::size_t>((vectors - 1) * tile_rows<T> + rows - 1);
+  const auto by_vectors = static_cast<std::size_t>(vectors - 1);
+  const auto tile = layout == a_layout::rows
+                        ? (state == b_state::packed ? gemm_tiles<T, a_layout::rows>[index]
+                                                    : gemm_packing_tiles<T, a_layout::rows>[by_vectors])
+                        : (state == b_state::packed ? gemm_tiles<T, a_layout::steps>[index]
+                                                    : gemm_packing_tiles<T, a_layout::steps>[by_vectors]);
+  if (columns == vectors * width<T>) {
+    tile(depth, from, c, c_step, accumulate, next_c, ahead);
     return;
   }
   alignas(64) T padded[tile_rows<T> * tile_columns<T>];
-  tile(depth, a, a_step, b, b_step, padded, tile_columns<T>, false);
+  tile(depth, from, padded, tile_columns<T>, false, next_c, ahead);
   for (std::int64_t i = 0; i < rows; ++i) {
     T* const to = c + i * c_step;
-    const T* const from = padded + i * tile_columns<T>;
-    for (std::int64_t j = 0; j < columns; ++j) to[j] = accumulate ? to[j] + from[j] : from[j];
+    const T* const row = padded + i * tile_columns<T>;
+    for (std::int64_t j = 0; j < columns; ++j) to[j] = accumulate ? to[j] + row[j] : row[j];
   }
 }
 

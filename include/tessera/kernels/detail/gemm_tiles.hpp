@@ -41,11 +41,13 @@ inline void read_lines(const gemm_operand<bfloat16>& from, std::int64_t line, st
 inline void read_steps(const gemm_operand<bfloat16>& from, std::int64_t line, std::int64_t lines, std::int64_t start,
                        std::int64_t depth, line_pairs (&rows)[16]) {
   const auto mask = static_cast<__mmask16>(lines >= 16 ? 0xffffU : (1U << lines) - 1U);
+  constexpr __mmask16 all = 0xffff;  // without a mask g++ 12 warns of its header's undefined operand
   const auto step = [&](std::int64_t p) {
-    return p < depth ? _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from.at(line, start + p)))
+    return p < depth ? _mm512_maskz_cvtepu16_epi32(all, _mm256_maskz_loadu_epi16(mask, from.at(line, start + p)))
                      : _mm512_setzero_si512();
   };
-  for (int i = 0; i < 16; ++i) rows[i] = _mm512_or_si512(step(2 * i), _mm512_slli_epi32(step(2 * i + 1), 16));
+  for (int i = 0; i < 16; ++i)
+    rows[i] = _mm512_or_si512(step(2 * i), _mm512_maskz_slli_epi32(all, step(2 * i + 1), 16));
 }
 
 /// Packs `lines` (at most 16) lines over `depth` steps into tiles one behind another; left operands have a line a row,
