@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <tbb/cache_aligned_allocator.h>
 #include <tbb/global_control.h>
 
 #include <tessera/kernels/gemm.hpp>
@@ -129,8 +130,8 @@ std::string name_of(const char* prefix, const shape& s, int threads) {
 /// The operands and the result of one product.
 template <class T>
 struct operands {
-  std::vector<T> a, b;
-  std::vector<tessera::compute_t<T>> c;
+  std::vector<T, tbb::cache_aligned_allocator<T>> a, b;  // as a program's arena has them
+  std::vector<tessera::compute_t<T>, tbb::cache_aligned_allocator<tessera::compute_t<T>>> c;
   bench::product product;
 
   explicit operands(const shape& s)
