@@ -260,4 +260,48 @@ TEST_CASE("reduce and add_shards refuse sums of bool, and add_shards no shards")
   REQUIRE_THROWS_AS(kernels::add_shards(reduce_kind::max, out, shards, 0, 2, false), tessera::value_error);
 }
 
+TEMPLATE_TEST_CASE("Lines that are made as they are reduced have the bits of lines in memory, each element made once",
+                   "", float, double, std::int32_t, tessera::bfloat16) {
+  for (const std::int64_t n : {65536, 70001, 1000003}) {
+    std::vector<TestType> line(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < line.size(); ++i)
+      line[i] = static_cast<TestType>(static_cast<float>(static_cast<std::int64_t>(i * 7919 % 1009) - 504) / 512.0F);
+    for (const reduce_kind kind : {reduce_kind::sum, reduce_kind::max, reduce_kind::min})
+      for (const int threads : {1, 4}) {
+        tessera::compute_t<TestType> expected{}, found{};
+        kernels::reduce(kind, line.data(), &expected, 1, n, 1, false);
+        std::vector<std::uint8_t> times(line.size());
+        const auto make = [&](std::int64_t first, std::int64_t count, TestType* to) {
+          std::copy_n(line.data() + first, count, to);
+          for (std::int64_t i = first; i < first + count; ++i) ++times[static_cast<std::size_t>(i)];
+        };
+        on_threads(threads, [&] { kernels::reduce_made<TestType>(kind, make, &found, n, true); });
+        INFO(n);
+        REQUIRE(same_bits(&found, &expected, 1));
+        REQUIRE(std::all_of(times.begin(), times.end(), [](std::uint8_t each) { return each == 1; }));
+      }
+  }
+}
+
+TEMPLATE_TEST_CASE("Leaves of 32 rows combine to the bits of a reduction of all rows", "", float, double,
+                   tessera::bfloat16) {
+  using out_type = tessera::compute_t<TestType>;
+  for (const auto& [rows, inner] : {std::pair{1, 5}, {32, 17}, {33, 64}, {300, 100}, {2081, 3}}) {
+    std::vector<TestType> in(static_cast<std::size_t>(rows * inner));
+    fill_random(in, 3U);
+    const std::int64_t leaves = (rows + 31) / 32;
+    const auto size = static_cast<std::size_t>(inner);
+    std::vector<out_type> expected(size), found(size), leaf(static_cast<std::size_t>(leaves) * size);
+    for (const reduce_kind kind : kinds) {
+      kernels::reduce(kind, in.data(), expected.data(), 1, rows, inner, false);
+      for (std::int64_t i = 0; i < leaves; ++i)
+        kernels::reduce(kind, in.data() + i * 32 * inner, leaf.data() + i * inner, 1,
+                        std::min<std::int64_t>(32, rows - i * 32), inner, false);
+      kernels::combine_leaves<TestType>(kind, leaf.data(), found.data(), leaves, inner);
+      INFO(rows << " rows of " << inner);
+      REQUIRE(same_bits(found.data(), expected.data(), inner));
+    }
+  }
+}
+
 }  // namespace

@@ -174,4 +174,44 @@ TEST_CASE("softmax of no rows or no columns writes nothing") {
   REQUIRE(y == 5);
 }
 
+TEMPLATE_TEST_CASE(
+    "softmax of seen columns, and its gradient, have the bits of all columns of which the rest are hidden", "", float,
+    double) {
+  constexpr std::int64_t rows = 5;
+  for (const TestType hidden : {-inf<TestType>, TestType(-1e30)})
+    for (const auto& [cols, seen] : {std::pair{200, 64}, {200, 128}, {65, 64}, {5000, 2112}, {300, 300}}) {
+      guarded<TestType> x(rows * cols, edge::back), y(rows * cols, edge::back), part(rows * cols, edge::back),
+          g(rows * cols, edge::back), dx(rows * cols, edge::back), expected(rows * cols, edge::back);
+      fill_logits(x);
+      fill_random(g, 5);
+      for (std::int64_t i = 0; i < rows; ++i) std::fill_n(x.data() + i * cols + seen, cols - seen, hidden);
+      if (hidden == -inf<TestType>) std::fill_n(x.data() + 2 * cols, cols, hidden);
+      kernels::softmax(x.data(), y.data(), rows, cols, false);
+      kernels::softmax_backward(y.data(), g.data(), expected.data(), rows, cols, false);
+      REQUIRE(kernels::softmax_of_seen(x.data(), part.data(), rows, cols, seen, hidden));
+      kernels::softmax_backward_of_seen(part.data(), g.data(), dx.data(), rows, cols, seen);
+      INFO(seen << " of " << cols);
+      for (std::int64_t i = 0; i < rows; ++i) {
+        REQUIRE(same_bits(part.data() + i * cols, y.data() + i * cols, seen));
+        REQUIRE(same_bits(dx.data() + i * cols, expected.data() + i * cols, seen));
+        for (std::int64_t j = seen; j < cols; ++j) REQUIRE(y[i * cols + j] == 0);
+      }
+    }
+}
+
+TEMPLATE_TEST_CASE("softmax of seen columns writes nothing where hidden ones count", "", float, double) {
+  constexpr std::int64_t cols = 128, seen = 64;
+  const auto refused = [](TestType value, TestType hidden) {
+    std::vector<TestType> x(cols, value), y(cols, TestType(7));
+    const bool done = kernels::softmax_of_seen(x.data(), y.data(), 1, cols, seen, hidden);
+    return !done && std::count(y.begin(), y.end(), TestType(7)) == cols;
+  };
+  REQUIRE(refused(1, 0));
+  REQUIRE(refused(-1e30F, -1e30F));
+  REQUIRE(refused(-inf<TestType>, TestType(-1e30)));
+  REQUIRE(refused(inf<TestType>, -inf<TestType>));
+  REQUIRE(refused(nan_value<TestType>, -inf<TestType>));
+  REQUIRE_FALSE(refused(1, -inf<TestType>));
+}
+
 }  // namespace

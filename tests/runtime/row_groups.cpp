@@ -70,6 +70,12 @@ inline constexpr auto compiled_step = [](auto a, auto b, auto c, auto u, auto ga
   return gradients_of_attention(normed, b, c, u, ts::nn::causal);
 };
 
+inline constexpr auto squared_norm = [](auto x) { return ts::sum(ts::square(x)); };
+inline constexpr auto squared_error = [](auto x, auto bias, auto t) {
+  return ts::value_and_grad([&](auto a) { return ts::mean(ts::square(a + bias - t)); })(x).value;
+};
+inline constexpr auto largest = [](auto x) { return std::tuple(ts::max(ts::abs(x)), ts::max<1>(ts::exp(x) * x)); };
+
 /// Random bytes that make numbers between -2 and 2, or bools of which three in four are true.
 std::vector<bytes> inputs_of(const ts::graph::graph& g) {
   std::mt19937 draw(7);
@@ -112,8 +118,8 @@ void check_same_bits(const ts::graph::graph& g, std::size_t groups, std::vector<
   CHECK(alone.groups.empty());
   CHECK(together.temporary_bytes < alone.temporary_bytes);
   const auto expected = ts::runtime::evaluate(g, inputs, grouping::none);
-  CHECK(ts::runtime::evaluate(g, inputs) == expected);
-  for (const int threads : {1, 4}) on_threads(threads, [&] { CHECK(ts::runtime::evaluate(g, inputs) == expected); });
+  CHECK((ts::runtime::evaluate(g, inputs) == expected));
+  for (const int threads : {1, 4}) on_threads(threads, [&] { CHECK((ts::runtime::evaluate(g, inputs) == expected)); });
 }
 template <const auto& Step, class... Args>
 void check_same_bits(std::size_t groups) {
@@ -140,12 +146,13 @@ TEST_CASE("Depths that a product sums in several parts, and float64, have the bi
   check_same_bits<causal_step, doubles, doubles, doubles, doubles>(2);
 }
 
-TEST_CASE("What one head of attention makes of another's length is in memory nowhere") {
-  using q = heads<1, 256, 4, 16>;
+TEST_CASE("What one head of attention makes of another's length is in memory nowhere, if it is large") {
+  using q = heads<1, 512, 4, 8>;
   const auto g = ts::transform::traced<causal_step, q, q, q, q>::run();
-  constexpr std::int64_t scores = 4 * 256 * 256 * 4;
+  constexpr std::int64_t scores = 4 * 512 * 512 * 4;
   CHECK(in_memory(ts::transform::lower(g, grouping::none), scores) >= 5 * scores);
   CHECK(in_memory(ts::transform::lower(g), scores) == 0);
+  check_same_bits(g, 2, inputs_of(g));
 }
 
 TEST_CASE("norms and losses with their gradients have the bits of steps that go alone") {
@@ -202,4 +209,12 @@ TEST_CASE("Compiled kernels give a block of rows the bits of all rows at once") 
   CHECK(same(std::get<0>(grads), expected[1]));
   CHECK(same(std::get<1>(grads), expected[2]));
   CHECK(same(std::get<2>(grads), expected[3]));
+}
+
+TEST_CASE("Long lines are reduced as their elements are made, with the bits of lines in memory") {
+  check_same_bits<squared_norm, array<ts::shape<70001>>>(1);
+  check_same_bits<squared_norm, array<ts::shape<300, 150>, ts::f64>>(1);
+  check_same_bits<squared_norm, array<ts::shape<3, 257, 129>>>(1);
+  check_same_bits<squared_error, array<ts::shape<200, 257>>, array<ts::shape<257>>, array<ts::shape<200, 257>>>(1);
+  check_same_bits<largest, array<ts::shape<3, 40000>>>(1);
 }

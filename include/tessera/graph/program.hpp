@@ -156,7 +156,7 @@ struct step {
   std::int64_t flops = 0;            ///< per device
   std::int64_t transcendentals = 0;  ///< per device
   std::int64_t bytes = 0;            ///< read and written, per device; of a collective: its operands
-  bool sums_rows = false;            ///< of a dot in a row group: it sums over the rows, else it makes rows
+  bool sums_rows = false;            ///< of a dot or reduction in a row group: over the rows, else it makes rows
 
   constexpr void fields(auto&& field) {
     field(kind), field(code), field(part), field(varying), field(axes), field(first), field(sources), field(results),
@@ -182,10 +182,14 @@ enum control_sizes : std::uint8_t {
 /// Steps of all bodies of a control step.
 constexpr std::int64_t steps_inside(const step& s) { return s.sizes[first_steps] + s.sizes[second_steps]; }
 
+/// Rows that a reduction along rows combines one after the other, before it combines pairs of such leaves.
+inline constexpr std::int64_t rows_in_leaf = 32;
+
 /// Steps [first, first + count) that go together over blocks of rows: all steps for one block, then all for the next one,
 /// so that what they hand to each other stays in a cache. Each reads and writes its own rows, reads other arrays whole,
 /// or (a dot that sums over rows) adds to an array of its own; then the blocks of a batch come one after the other, and
-/// each is as long as the part of the depth that a product sums at once. No block crosses a multiple of `batch` rows.
+/// each is as long as the part of the depth that a product sums at once. A reduction of all rows to one leaves an array of
+/// partial results, a leaf of rows each, which are combined at the end. No block crosses a multiple of `batch` rows.
 struct row_group {
   int first = 0;
   int count = 0;
@@ -197,10 +201,12 @@ struct row_group {
   int masking_step = -1;       ///< the step that hides them,
   int mask = -1;               ///< its access to the mask,
   int hidden = -1;             ///< and to what hidden scores are
+  bool folds = false;          ///< whether some reduction folds all rows into one, by leaves of rows_in_leaf
+  bool line = false;  ///< two steps: a reduction of long lines, and before it the step that makes their elements
 
   constexpr void fields(auto&& field) {
     field(first), field(count), field(rows), field(batch), field(row_bytes), field(sums);
-    field(columns), field(masking_step), field(mask), field(hidden);
+    field(columns), field(masking_step), field(mask), field(hidden), field(folds), field(line);
   }
 };
 

@@ -89,14 +89,49 @@ void with_operation(reduce_kind kind, F&& f) {
 inline constexpr std::int64_t long_line = 512;
 inline constexpr std::int64_t line_parts = 64;
 
-/// out[0] = in[0] op ... op in[n - 1], for a long line.
-template <class T, class In, class Op>
-T combine_long_line(const Op& op, const In* in, std::int64_t n, bool parallel) {
+/// A line in memory.
+template <class T, class In>
+struct stored_line {
+  const In* in;
+
+  stored_line part(std::int64_t) const { return *this; }
+  batch<T> lanes(std::int64_t at) const { return load_whole(in + at); }
+  T element(std::int64_t at) const { return T{in[at]}; }
+};
+
+/// A line whose elements `make(first, count, to)` makes, each once, as they are asked for in order.
+template <class T, class In, class Make>
+struct made_line {
+  Make make;
+  std::int64_t end = 0;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  static constexpr std::int64_t at_once = 8192;
+  alignas(64) In piece[at_once];
+
+  made_line(const Make& makes, std::int64_t up_to) : make(makes), end(up_to) {}
+  made_line part(std::int64_t up_to) const { return {make, up_to}; }
+  const In* at(std::int64_t place) {
+    if (place >= last) {
+      first = place;
+      last = std::min(end, place + at_once);
+      make(first, last - first, piece);
+    }
+    return piece + (place - first);
+  }
+  batch<T> lanes(std::int64_t place) { return load_whole(at(place)); }
+  T element(std::int64_t place) { return T{*at(place)}; }
+};
+
+/// The elements of a long line of n combined.
+template <class T, class Op, class Line>
+T combine_long_line(const Op& op, const Line& line, std::int64_t n, bool parallel) {
   const std::int64_t rows = n / lane_count<T>;
   alignas(64) T partial[line_parts * lane_count<T>];
   parallel_for(line_parts, parallel, [&](std::int64_t i) {
-    const auto load = [in](std::int64_t row, std::size_t j) {
-      return load_whole(in + row * lane_count<T> + static_cast<std::int64_t>(j) * width<T>);
+    auto part = line.part(rows * (i + 1) / line_parts * lane_count<T>);
+    const auto load = [&part](std::int64_t row, std::size_t j) {
+      return part.lanes(row * lane_count<T> + static_cast<std::int64_t>(j) * width<T>);
     };
     const lane_set<T> total = combine_rows<T>(op, rows * i / line_parts, rows * (i + 1) / line_parts, load);
     for (std::size_t j = 0; j < total.size(); ++j)
@@ -106,7 +141,8 @@ T combine_long_line(const Op& op, const In* in, std::int64_t n, bool parallel) {
     return batch<T>::load_unaligned(partial + i);
   });
   T tail = op.identity;
-  for (std::int64_t i = rows * lane_count<T>; i < n; ++i) tail = op(tail, T{in[i]});
+  auto rest = line.part(n);
+  for (std::int64_t i = rows * lane_count<T>; i < n; ++i) tail = op(tail, rest.element(i));
   return op(body, tail);
 }
 
@@ -115,8 +151,9 @@ template <class T, class In, class Op>
 void reduce_lines(const Op& op, const In* in, T* out, std::int64_t outer, std::int64_t n, bool parallel) {
   if (n / lane_count<T> >= long_line) {
     const bool one_by_one = outer < line_parts;
-    parallel_for(outer, parallel && !one_by_one,
-                 [&](std::int64_t o) { out[o] = combine_long_line<T>(op, in + o * n, n, parallel && one_by_one); });
+    parallel_for(outer, parallel && !one_by_one, [&](std::int64_t o) {
+      out[o] = combine_long_line<T>(op, stored_line<T, In>{in + o * n}, n, parallel && one_by_one);
+    });
     return;
   }
   parallel_for(outer, parallel, [&](std::int64_t o) {
@@ -198,6 +235,33 @@ void reduce(reduce_kind kind, const T* in, compute_t<T>* out, std::int64_t outer
   detail::with_operation<T>(kind, [&](const auto& op) {
     if (inner == 1) detail::reduce_lines<U>(op, from, to, outer, n, many);
     else detail::reduce_columns<U>(op, from, to, outer, n, inner, many);
+  });
+}
+
+/// out[0] = the elements combined of a line of n, which `make(first, count, to)` makes, each once, on any thread. n is at
+/// least 512 x 256 bytes of accumulators. Types and bits: as reduce of the line in memory.
+template <class T, class Make>
+void reduce_made(reduce_kind kind, const Make& make, compute_t<T>* out, std::int64_t n, bool parallel) {
+  detail::check_kind<T>("reduce", kind);
+  using U = detail::reduced_as<T>;
+  const detail::made_line<U, detail::stored_as<T>, Make> line(make, n);
+  detail::with_operation<T>(
+      kind, [&](const auto& op) { *reinterpret_cast<U*>(out) = detail::combine_long_line<U>(op, line, n, parallel); });
+}
+
+/// out[c] = leaf[0][c] op leaf[1][c] op ..., where each leaf is `reduce` of 32 rows (the last one of the rest): bits as
+/// reduce of all rows with inner > 1.
+template <class T>
+void combine_leaves(reduce_kind kind, const compute_t<T>* leaf, compute_t<T>* out, std::int64_t leaves,
+                    std::int64_t inner) {
+  using U = detail::reduced_as<T>;
+  const auto* const from = reinterpret_cast<const U*>(leaf);
+  detail::with_operation<T>(kind, [&](const auto& op) {
+    for (std::int64_t c = 0; c < inner; c += detail::width<U>) {
+      const auto load = [&](int i) { return detail::load_part(from + i * inner + c, inner - c, op.identity); };
+      detail::store_part(reinterpret_cast<U*>(out) + c, inner - c,
+                         detail::combine_halves<U>(op, 0, static_cast<int>(leaves), load));
+    }
   });
 }
 

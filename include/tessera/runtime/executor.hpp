@@ -118,6 +118,8 @@ class basic_executor {
   friend struct seen_columns;
   template <class, class>
   friend struct multiplier;
+  template <class>
+  friend struct group_runner;
 
   void run_steps(std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) {
@@ -170,40 +172,10 @@ class basic_executor {
     }
   }
 
-  /// Runs the steps of a group, all of them on one block of rows after the other.
   void run_group(const graph::row_group& group) {
-    const auto first = static_cast<std::size_t>(group.first), count = static_cast<std::size_t>(group.count);
-    const graph::step& s = program_.steps[first];
-    const std::int64_t shards = shards_of(s);
-    for (std::size_t i = first; i < first + count; ++i) kernel_runs_[i] += shards;
-    const row_cut cut(group);
-    const std::int64_t batches = group.rows / group.batch;
-    const std::int64_t together = group.sums ? cut.parts : 1;
-    const std::int64_t tasks = batches * cut.parts / together;
-    kernels::parallel_for(shards * tasks, shards * group.rows * group.row_bytes > 4 * small, [&](std::int64_t task) {
-      row_block rows{group, device(s, task / tasks), cut.room, block_memory(cut.room * group.row_bytes)};
-      for (std::int64_t i = task % tasks * together; i < (task % tasks + 1) * together; ++i) {
-        const std::int64_t start = i / cut.parts * group.batch;
-        rows.first = start + kernels::detail::part(group.batch, cut.parts, i % cut.parts);
-        rows.last = start + kernels::detail::part(group.batch, cut.parts, i % cut.parts + 1);
-        run_block_of(group, rows);
-      }
-    });
-  }
-
-  void run_block_of(const graph::row_group& group, row_block& rows) const {
-    const auto first = static_cast<std::size_t>(group.first), count = static_cast<std::size_t>(group.count);
-    rows.seen = group.columns;
-    if (group.columns > 0)
-      rows.seen =
-          seen_columns<basic_executor>{*this, program_.steps[static_cast<std::size_t>(group.masking_step)], rows}();
-    for (std::size_t k = first; k < first + count; ++k) {
-      (this->*functions_[k].rows)(program_.steps[k], rows);
-      if (!rows.again) continue;
-      rows.again = false;
-      rows.seen = group.columns;
-      k = first - 1;
-    }
+    const std::int64_t shards = shards_of(program_.steps[static_cast<std::size_t>(group.first)]);
+    for (int i = group.first; i < group.first + group.count; ++i) kernel_runs_[static_cast<std::size_t>(i)] += shards;
+    group_runner<basic_executor>{*this, group, shards}();
   }
 
   template <graph::step_kind Kind, class T>

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -42,17 +44,26 @@ inline std::byte* block_memory(std::int64_t bytes) {
   return static_cast<std::byte*>(memory.get());
 }
 
-/// How a group's rows are cut: every batch into `parts` nearly equal blocks. Where products sum over rows, blocks are what
-/// they sum at once, so that no bit depends on the grouping.
+/// How a group's rows are cut: every batch into `parts` blocks. Where products sum over rows, blocks are what they sum at
+/// once; where reductions fold rows, whole leaves: no bit depends on the grouping.
 struct row_cut {
+  std::int64_t batch;
   std::int64_t parts;
   std::int64_t room;  ///< rows of the longest block
+  bool whole_leaves;
 
-  explicit row_cut(const graph::row_group& group) {
+  explicit row_cut(const graph::row_group& group) : batch(group.batch), whole_leaves(group.folds) {
+    constexpr std::int64_t leaf = graph::rows_in_leaf;
     const std::int64_t fitting = std::clamp(row_block_bytes / std::max<std::int64_t>(group.row_bytes, 1),
-                                            fewest_block_rows, kernels::most_masked_rows);
-    parts = kernels::detail::ceil_div(group.batch, group.sums ? kernels::detail::gemm_depth : fitting);
-    room = kernels::detail::ceil_div(group.batch, parts);
+                                            whole_leaves ? leaf : fewest_block_rows, kernels::most_masked_rows);
+    using kernels::detail::ceil_div;
+    parts = ceil_div(batch, group.sums ? kernels::detail::gemm_depth : whole_leaves ? fitting / leaf * leaf : fitting);
+    room = whole_leaves ? fitting / leaf * leaf : ceil_div(batch, parts);
+  }
+
+  /// The first row of part `i` of a batch.
+  std::int64_t start(std::int64_t i) const {
+    return whole_leaves ? std::min(batch, i * room) : kernels::detail::part(batch, parts, i);
   }
 };
 
@@ -73,6 +84,9 @@ struct row_runner {
   }
 
  private:
+  template <class>
+  friend struct row_runner;
+
   std::int64_t count() const { return rows.last - rows.first; }
 
   /// Where the array of access `a` starts, or would start if more than the block's rows existed.
@@ -110,6 +124,16 @@ struct row_runner {
     const std::int64_t line = call.columns();
     if (first % line == 0 && last % line == 0) kernel(call, {first / line, last / line, 0, line});
     else kernel(call, {first / line, first / line + 1, first % line, first % line + last - first});
+  }
+
+  /// Elements [first, last), which may start and end within lines.
+  void run_any_elements(const kernels::fused_call& call, std::int64_t first, std::int64_t last) const {
+    const std::int64_t line = call.columns();
+    const std::int64_t whole = std::min(last, kernels::detail::ceil_div(first, line) * line);
+    if (first < whole) run_elements(call, first, whole);
+    const std::int64_t rest = std::max(whole, last / line * line);
+    if (whole < rest) run_elements(call, whole, rest);
+    if (rest < last) run_elements(call, rest, last);
   }
 
   template <class T>
@@ -168,8 +192,51 @@ struct row_runner {
 
   template <class T>
   void reduce() const {
+    if constexpr (sizeof(T) > 1)
+      if (rows.group.line) return reduce_lines<T>();
+    if (s.sums_rows) return fold_rows<T>();
     kernels::reduce(static_cast<kernels::reduce_kind>(s.sizes[0]), array<T>(s.first) + rows.first * s.sizes[2],
                     array<compute_t<T>>(s.first + 1) + rows.first, count(), s.sizes[2], 1, false);
+  }
+
+  /// Each leaf of rows to one; at last all leaves.
+  template <class T>
+  void fold_rows() const {
+    constexpr std::int64_t leaf = graph::rows_in_leaf;
+    const auto kind = static_cast<kernels::reduce_kind>(s.sizes[0]);
+    const std::int64_t inner = s.sizes[3], all = s.sizes[2];
+    auto* const leaves = array<compute_t<T>>(s.first + 2);
+    if (rows.finish)
+      return kernels::combine_leaves<T>(kind, leaves, array<compute_t<T>>(s.first + 1),
+                                        kernels::detail::ceil_div(all, leaf), inner);
+    const T* const from = array<T>(s.first);
+    for (std::int64_t row = rows.first; row < rows.last; row += leaf)
+      kernels::reduce(kind, from + row * inner, leaves + row / leaf * inner, 1, std::min(leaf, rows.last - row), inner,
+                      false);
+  }
+
+  /// The lines of a group of two steps, whose elements the first one makes.
+  template <class T>
+  void reduce_lines() const {
+    const graph::step& maker = run_on.program_.steps[static_cast<std::size_t>(rows.group.first)];
+    const graph::program& p = run_on.program_;
+    kernels::fused_call call;
+    run_on.prepare_call(maker, rows.device, call);
+    int line = 0;
+    const int made = p.accesses[static_cast<std::size_t>(s.first)].buffer;
+    while (p.accesses[static_cast<std::size_t>(maker.first + line)].buffer != made) ++line;
+    const row_runner<Executor> elements{run_on, maker, rows};
+    auto* const out = array<compute_t<T>>(s.first + 1);
+    for (std::int64_t o = 0; o < s.sizes[1]; ++o) {
+      const std::int64_t before = o * s.sizes[2];
+      const auto make = [&](std::int64_t first, std::int64_t count, T* to) {
+        kernels::fused_call part = call;
+        part.data[line] = reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(to) -
+                                               static_cast<std::uintptr_t>(before + first) * sizeof(T));
+        elements.run_any_elements(part, before + first, before + first + count);
+      };
+      kernels::reduce_made<T>(static_cast<kernels::reduce_kind>(s.sizes[0]), make, out + o, s.sizes[2], true);
+    }
   }
 
   template <graph::step_kind Kind, class T>
@@ -223,14 +290,81 @@ struct seen_columns {
   /// One more than the last place in [from, to) that is not 0, or `from`.
   static std::int64_t last_shown(const unsigned char* shown, std::int64_t from, std::int64_t to) {
     constexpr std::int64_t step = 64;
-    while (to - from >= step) {
-      unsigned any = 0;
-      for (std::int64_t i = 0; i < step; ++i) any |= shown[to - step + i];
+    for (std::uint64_t words[step / 8]; to - from >= step; to -= step) {
+      std::memcpy(words, shown + to - step, sizeof words);
+      std::uint64_t any = 0;
+      for (const std::uint64_t word : words) any |= word;
       if (any != 0) break;
-      to -= step;
     }
     while (to > from && shown[to - 1] == 0) --to;
     return to;
+  }
+};
+
+/// A group on all of its shards: all steps on one block of rows after the other.
+template <class Executor>
+struct group_runner {
+  const Executor& run_on;
+  const graph::row_group& group;
+  std::int64_t shards;
+
+  void operator()() const {
+    if (group.line) {
+      finish(group.first + 1);
+      return;
+    }
+    run_blocks();
+    for (int i = group.first; group.folds && i < group.first + group.count; ++i)
+      if (step(i).kind == graph::step_kind::reduce && step(i).sums_rows) finish(i);
+  }
+
+ private:
+  /// Groups of fewer bytes that their steps hand to each other are not worth a second thread.
+  static constexpr std::int64_t worth_threads = std::int64_t{1} << 16;
+
+  const graph::step& step(int i) const { return run_on.program_.steps[static_cast<std::size_t>(i)]; }
+  std::int64_t device(std::int64_t shard) const { return run_on.device(step(group.first), shard); }
+  void run(int i, row_block& rows) const {
+    (run_on.*run_on.functions_[static_cast<std::size_t>(i)].rows)(step(i), rows);
+  }
+
+  /// Blocks of a batch in which products sum over rows are one task.
+  void run_blocks() const {
+    const row_cut cut(group);
+    const std::int64_t together = group.sums ? cut.parts : 1;
+    const std::int64_t tasks = group.rows / group.batch * cut.parts / together;
+    kernels::parallel_for(
+        shards * tasks, shards * group.rows * group.row_bytes > worth_threads, [&](std::int64_t task) {
+          row_block rows{group, device(task / tasks), cut.room, block_memory(cut.room * group.row_bytes)};
+          for (std::int64_t i = task % tasks * together; i < (task % tasks + 1) * together; ++i) {
+            const std::int64_t start = i / cut.parts * group.batch;
+            rows.first = start + cut.start(i % cut.parts);
+            rows.last = start + cut.start(i % cut.parts + 1);
+            run_block(rows);
+          }
+        });
+  }
+
+  /// All steps on one block, once more with all columns if some that were left out count.
+  void run_block(row_block& rows) const {
+    rows.seen = group.columns;
+    if (group.columns > 0) rows.seen = seen_columns<Executor>{run_on, step(group.masking_step), rows}();
+    for (int i = group.first; i < group.first + group.count; ++i) {
+      run(i, rows);
+      if (!rows.again) continue;
+      rows.again = false;
+      rows.seen = group.columns;
+      i = group.first - 1;
+    }
+  }
+
+  /// What step `i` does once for all blocks.
+  void finish(int i) const {
+    for (std::int64_t shard = 0; shard < shards; ++shard) {
+      row_block rows{group, device(shard), 0, nullptr};
+      rows.finish = true;
+      run(i, rows);
+    }
   }
 };
 

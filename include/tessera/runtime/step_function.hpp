@@ -24,6 +24,7 @@ struct row_block {
   std::int64_t last = 0;
   std::int64_t seen = 0;
   bool again = false;
+  bool finish = false;  ///< all blocks are done: what they left is combined
 
   bool leaves_out(std::int64_t columns) const { return columns == group.columns && seen < columns; }
 };

@@ -12,8 +12,8 @@
 
 namespace tessera::transform {
 
-/// Weights of at least so many bytes are made twice.
-inline constexpr std::int64_t large_weights = 1 << 16;
+/// Weights of at least so many bytes are made twice: more than a cache keeps from the forward to the backward part.
+inline constexpr std::int64_t large_weights = std::int64_t{1} << 22;
 
 /// The pass's state. A softmax of scores, which elementwise operations may have masked or scaled, is remade if products
 /// read it along its rows (attention's result) as well as across them or for its gradient, and nobody else does: then

@@ -11,7 +11,7 @@ namespace tessera::transform {
 /// A step seen as work on `rows` rows.
 struct row_form {
   bool fits = false;
-  bool sums = false;          ///< a dot that sums over the rows of a batch
+  bool sums = false;          ///< over the rows: of a batch (a dot), or all (a reduction)
   std::int64_t batch = 0;     ///< no block of rows may cross a multiple of it
   std::int64_t elements = 0;  ///< of a fused step: a row of its domain
 };
@@ -67,6 +67,9 @@ constexpr row_form dot_form(const graph::program& p, const graph::step& s, std::
 constexpr row_form form_of(const graph::program& p, const graph::step& s, std::int64_t rows, bool sums) {
   if (s.kind == graph::step_kind::fused) return fused_form(s, rows);
   if (s.kind == graph::step_kind::dot) return dot_form(p, s, rows, sums);
+  if (sums)
+    return {s.kind == graph::step_kind::reduce && s.sizes[1] == 1 && s.sizes[2] == rows && s.sizes[3] > 1, true, rows,
+            0};
   return {own_rows(s) == rows, false, rows, 0};
 }
 
@@ -105,7 +108,9 @@ constexpr std::int64_t row_elements(const graph::program& p, const graph::step& 
     case graph::step_kind::dot:
       if (sums) return place == 0 && s.sizes[4] ? s.sizes[0] : place == 1 && !s.sizes[5] ? s.sizes[1] : 0;
       return place == 0 ? s.sizes[2] : place == 2 ? s.sizes[1] : 0;
-    case graph::step_kind::reduce: return place == 0 ? s.sizes[2] : 1;
+    case graph::step_kind::reduce:
+      if (sums) return place == 0 ? s.sizes[3] : 0;
+      return place == 0 ? s.sizes[2] : 1;
     default: return s.sizes[1];
   }
 }
