@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training steps of five models beside PyTorch in the same run, on one thread and on two:
+// Training steps of five models, two of them in bfloat16 too, beside PyTorch in the same run, on one thread and on two:
 // `steps.<workload>.<threads>t=<ours> ms ratio=<PyTorch's time / ours> peer=pytorch`.
 #include "peers/served.hpp"
 #include "remat/rows.hpp"
@@ -21,18 +21,19 @@ namespace {
 namespace ts = tessera;
 using remat::call_checkpointed, remat::call_layer;
 
-template <class Shape>
+template <class Shape, ts::dtype E = ts::f32>
 auto normal(std::uint64_t seed, float scale = 1) {
   std::vector<float> host(static_cast<std::size_t>(Shape::size));
   ts::random::fill_normal(std::span(host), ts::random::make_key(seed), 0);
-  for (float& x : host) x *= scale;
-  return ts::device_put<Shape, ts::P<>, ts::mesh<>>(host);
+  std::vector<ts::storage_t<E>> scaled;
+  for (float x : host) scaled.push_back(static_cast<ts::storage_t<E>>(x * scale));
+  return ts::device_put<Shape, ts::P<>, ts::mesh<>>(scaled);
 }
 
-template <auto Call>
+template <auto Call, ts::dtype E = ts::f32>
 std::function<void()> mlp_step() {
-  auto layers = ts::init<ts::nn::stack<16, remat::mlp_layer<256, 1024>>>(ts::nn::rngs{0});
-  const auto x = normal<ts::shape<256, 256>>(1);
+  auto layers = ts::init<ts::nn::stack<16, remat::mlp_layer<256, 1024, E>>>(ts::nn::rngs{0});
+  const auto x = normal<ts::shape<256, 256>, E>(1);
   return [=]() mutable { ts::jit<remat::gradient<remat::stack_loss<Call>>>(layers, x); };
 }
 
@@ -43,10 +44,10 @@ std::function<void()> wide_step() {
   return [=] { ts::jit<remat::wide_step<false>>(w1, w2, x, targets); };
 }
 
-template <auto Call>
+template <auto Call, ts::dtype E = ts::f32>
 std::function<void()> transformer_step() {
-  auto blocks = ts::init<remat::transformer<8, 256, 4, 1024>>(ts::nn::rngs{0});
-  const auto tokens = normal<ts::shape<8, 128, 256>>(2), targets = normal<ts::shape<8, 128, 256>>(3);
+  auto blocks = ts::init<remat::transformer<8, 256, 4, 1024, E>>(ts::nn::rngs{0});
+  const auto tokens = normal<ts::shape<8, 128, 256>, E>(2), targets = normal<ts::shape<8, 128, 256>, E>(3);
   return [=]() mutable { ts::jit<remat::gradient<remat::transformer_loss<Call>>>(blocks, tokens, targets); };
 }
 
@@ -142,6 +143,8 @@ int main(int argc, char** argv) {
       {"wide", wide_step(), 4},
       {"transformer", transformer_step<call_layer>(), 1},
       {"transformer_remat", transformer_step<call_checkpointed<ts::nothing_saveable>>(), 1},
+      {"mlp_bf16", mlp_step<call_layer, ts::bf16>(), 1},
+      {"transformer_bf16", transformer_step<call_layer, ts::bf16>(), 1},
       {"race", [&] { adamw.run(given, race_steps); }, 1, race_steps},
       {"small", small_step(), 500},
   };

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's side of bench/steps.cpp. For each line `workload threads calls` it prints the seconds of one call.
 
-Eager mode, float32, written as its documentation recommends: fused scaled products where this version has them, losses and
+Eager mode, float32 unless a name says bf16 (then all arrays are), written as its documentation recommends: fused scaled products where this version has them, losses and
 optimisers of the library, gradients set to None. A workload is made when it is first asked for and runs twice unmeasured.
 
 First it looks for its best settings on this machine: OpenBLAS takes processors newer than itself for old ones, so each of
@@ -57,10 +57,10 @@ def checkpointed(f, *args):
     return checkpoint(f, *args, use_reentrant=False)
 
 
-def mlp(remat):
-    w1 = [torch.randn(256, 1024).mul_(0.02).requires_grad_() for _ in range(16)]
-    w2 = [torch.randn(1024, 256).mul_(0.02).requires_grad_() for _ in range(16)]
-    x = torch.randn(256, 256)
+def mlp(remat=False, dtype=torch.float32):
+    w1 = [torch.randn(256, 1024).mul_(0.02).to(dtype).requires_grad_() for _ in range(16)]
+    w2 = [torch.randn(1024, 256).mul_(0.02).to(dtype).requires_grad_() for _ in range(16)]
+    x = torch.randn(256, 256, dtype=torch.float32).to(dtype)
 
     def layer(h, a, b):
         return h + gelu(h @ a) @ b
@@ -86,21 +86,21 @@ def wide():
     return step
 
 
-def transformer(remat):
+def transformer(remat=False, dtype=torch.float32):
     layers, d, heads, f, batch, t = 8, 256, 4, 1024, 8, 128
 
     def normal(*shape):
-        return torch.randn(*shape).div_(math.sqrt(shape[0])).requires_grad_()
+        return torch.randn(*shape).div_(math.sqrt(shape[0])).to(dtype).requires_grad_()
 
     def block_weights():
-        ones = [torch.ones(d, requires_grad=True) for _ in range(2)]
-        zeros = [torch.zeros(d, requires_grad=True) for _ in range(2)]
+        ones = [torch.ones(d, dtype=dtype, requires_grad=True) for _ in range(2)]
+        zeros = [torch.zeros(d, dtype=dtype, requires_grad=True) for _ in range(2)]
         return [normal(d, 3 * d), normal(d, d), normal(d, f), normal(f, d), *ones, *zeros]
 
     weights = [block_weights() for _ in range(layers)]
     leaves = [w for block in weights for w in block]
-    x, y = torch.randn(batch, t, d), torch.randn(batch, t, d)
-    mask = torch.full((t, t), float("-inf")).triu_(1)
+    x, y = torch.randn(batch, t, d).to(dtype), torch.randn(batch, t, d).to(dtype)
+    mask = torch.full((t, t), float("-inf")).triu_(1).to(dtype)
 
     def block(h, wqkv, wo, w1, w2, g1, g2, b1, b2):
         n = F.layer_norm(h, (d,), g1, b1)
@@ -115,7 +115,7 @@ def transformer(remat):
         h = x
         for w in weights:
             h = checkpointed(block, h, *w) if remat else block(h, *w)
-        return torch.autograd.grad(F.mse_loss(h, y), leaves)
+        return torch.autograd.grad(F.mse_loss(h.float(), y.float()), leaves)
 
     return step
 
@@ -145,11 +145,13 @@ def small():
 
 
 MAKERS = {
-    "mlp": lambda: mlp(False),
-    "mlp_remat": lambda: mlp(True),
+    "mlp": mlp,
+    "mlp_remat": lambda: mlp(remat=True),
+    "mlp_bf16": lambda: mlp(dtype=torch.bfloat16),
     "wide": wide,
-    "transformer": lambda: transformer(False),
-    "transformer_remat": lambda: transformer(True),
+    "transformer": transformer,
+    "transformer_remat": lambda: transformer(remat=True),
+    "transformer_bf16": lambda: transformer(dtype=torch.bfloat16),
     "race": race,
     "small": small,
 }
