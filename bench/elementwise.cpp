@@ -24,7 +24,7 @@ inline constexpr auto norm = [](auto x) { return ts::sum(ts::square(x)); };
 
 template <std::int64_t N>
 struct destination {
-  ts::nn::variable<ts::nn::param, ts::f32, ts::shape<N>, ts::P<>, ts::nn::initializers::zeros> z;
+  ts::nn::variable<ts::nn::param, ts::f32, ts::shape<N>, ts::P<>, ts::nn::initializers::constant(0.0)> z;
   TESSERA_MODULE(destination, z)
 };
 inline constexpr auto chain_into = [](auto& to, auto x, auto y) { to.z = ts::relu(x * 0.5 + y) - x; };
