@@ -163,11 +163,18 @@ class basic_executor {
                   end);
   }
 
+  /// What runs as one, a row group or a product with its parts, has the names of all its steps.
   void name_steps() {
     if (trace_ == nullptr) return;
-    for (std::size_t i = 0; i < program_.steps.size(); ++i) {
+    for (int i = 0; i < static_cast<int>(program_.steps.size()); ++i) {
+      graph::step_range range = graph::joined_steps(program_, i);
+      if (const int group = group_at_[static_cast<std::size_t>(i)]; group >= 0)
+        range = {i, i + program_.groups[static_cast<std::size_t>(group)].count - 1};
       text_buffer name;
-      graph::write_step(name, program_, static_cast<int>(i));
+      for (int k = range.first; k <= range.last; ++k) {
+        if (k > range.first) name << " + ";
+        graph::write_step(name, program_, k);
+      }
       trace_names_.push_back(trace_->number_of(name.view()));
     }
   }
