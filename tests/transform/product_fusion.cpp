@@ -125,6 +125,39 @@ TEST_CASE("Products that devices sum while they multiply have no parts") {
   CHECK_BOTH(parts(summed(), product_part::none) == 2);
 }
 
+/// Steps outside of row groups that touch what exists only while a block of a group runs, and steps of groups that are
+/// parts of a product too.
+constexpr int strays(const program& p) {
+  int n = 0;
+  for (int i = 0; i < static_cast<int>(p.steps.size()); ++i) {
+    bool inside = false;
+    for (const ts::graph::row_group& group : p.groups) inside |= group.first <= i && i < group.first + group.count;
+    const ts::graph::step& s = p.steps[static_cast<std::size_t>(i)];
+    n += inside && s.part != product_part::none;
+    for (int a = s.first; !inside && a < s.first + s.sources + s.results; ++a)
+      if (const int b = p.accesses[static_cast<std::size_t>(a)].buffer; b >= 0)
+        n += p.buffers[static_cast<std::size_t>(b)].where == ts::graph::space::rows;
+  }
+  return n;
+}
+
+/// Squares of a product and their sums over rows and columns, which go together over blocks of rows.
+constexpr program squares_of_a_product() {
+  graph g = over(one);
+  const value x = parameter(g, array({{128, 0}, {128, 0}}));
+  const value p = product(x, x);
+  const value s = ts::graph::unary(op::square, p) + 1.0;
+  result(g, ts::graph::reduce(op::reduce_sum, s, 2, false));
+  result(g, ts::graph::reduce(op::reduce_sum, s, 1, false));
+  result(g, p);
+  return lower(g);
+}
+
+TEST_CASE("What belongs to a row group stays there") {
+  CHECK_BOTH(squares_of_a_product().groups.size() == 1);
+  CHECK_BOTH(strays(squares_of_a_product()) == 0);
+}
+
 TEST_CASE("With parts in all products memory is right in 2000 random programs") {
   int makers = 0;
   int finishers = 0;

@@ -99,7 +99,9 @@ class product_fusion {
   constexpr bool movable(int from, int to) const {
     const int low = std::min(from, to), high = std::max(from, to);
     for (int i = low; i <= high; ++i)
-      if (graph::is_control(at(i).kind) || (i != from && at(i).part != graph::product_part::none)) return false;
+      if (graph::is_control(at(i).kind) || grouped_[static_cast<std::size_t>(i)] ||
+          (i != from && at(i).part != graph::product_part::none))
+        return false;
     for (int i = 0; i < low; ++i) {
       if (!graph::is_control(at(i).kind)) continue;
       const auto second = i + 1 + static_cast<int>(at(i).sizes[graph::first_steps]);
