@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -77,17 +76,6 @@ std::function<void()> small_step() {
   return [=]() mutable { ts::jit<small_train_step>(model, optimizer, x, labels); };
 }
 
-double seconds_of(const std::function<void()>& run, int calls) {
-  const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < calls; ++i) run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / calls;
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 /// A workload: what one call is, how many calls are timed together, and the steps that a call of the peer is.
 struct workload {
   const char* name;
@@ -106,14 +94,15 @@ void compare(const workload& w, int threads, bench::served_peer& peer) {
   for (int round = -1; round < rounds; ++round) {
     const auto answer = peer.ask(question);
     std::this_thread::sleep_for(std::chrono::milliseconds(peer.present() ? 20 : 0));
-    const double mine = seconds_of(w.run, w.calls) / w.steps_a_call;
+    const double mine = bench::seconds_a_call(w.run, w.calls) / w.steps_a_call;
     if (round < 0) continue;
     ours.push_back(mine);
     if (answer) theirs.push_back(*answer);
   }
-  const double mine = median(ours);
+  const double mine = bench::median(ours);
   if (theirs.size() == ours.size())
-    std::printf("steps.%s.%dt=%.4f ms ratio=%.2f peer=pytorch\n", w.name, threads, 1e3 * mine, median(theirs) / mine);
+    std::printf("steps.%s.%dt=%.4f ms ratio=%.2f peer=pytorch\n", w.name, threads, 1e3 * mine,
+                bench::median(theirs) / mine);
   else std::printf("steps.%s.%dt=%.4f ms ratio=none peer=absent\n", w.name, threads, 1e3 * mine);
   std::fflush(stdout);
 }
@@ -123,11 +112,8 @@ inline constexpr auto twice = [](auto v) { return v + v; };
 /// Steps of nothing but one scalar: what calling costs.
 void print_empty_step() {
   const auto x = ts::device_put<ts::shape<>, ts::P<>, ts::mesh<>>(std::vector<float>{1});
-  const auto run = [&] { ts::jit<twice>(x); };
-  seconds_of(run, 100);
-  std::vector<double> seconds;
-  for (int i = 0; i < 9; ++i) seconds.push_back(seconds_of(run, 1000));
-  std::printf("steps.empty=%.2f us ratio=none peer=none\n", 1e6 * median(seconds));
+  const double seconds = bench::median_seconds({{"empty", [&] { ts::jit<twice>(x); }}}, 9, 1000)[0];
+  std::printf("steps.empty=%.2f us ratio=none peer=none\n", 1e6 * seconds);
 }
 
 }  // namespace

@@ -51,13 +51,13 @@ struct saved_residual {
 /// what its bodies read.
 constexpr graph::list<char> read_for(const graph::graph& g, const graph::list<int>& outputs,
                                      const graph::list<char>& given) {
-  graph::worklist todo(graph::list<char>(g.nodes.size(), 0));
-  for (int o : outputs) todo.push(o);
-  while (!todo.empty()) {
-    const int node = todo.pop();
+  graph::worklist unvisited(graph::list<char>(g.nodes.size(), 0));
+  for (int o : outputs) unvisited.push(o);
+  while (!unvisited.empty()) {
+    const int node = unvisited.pop();
     if (given[static_cast<std::size_t>(node)]) continue;
     if (g.at(node).code != graph::op::control) {
-      graph::for_each_read(g, node, [&](int read) { todo.push(read); });
+      graph::for_each_read(g, node, [&](int read) { unvisited.push(read); });
       continue;
     }
     const graph::control c = graph::control_of(g.at(node));
@@ -74,9 +74,9 @@ constexpr graph::list<char> read_for(const graph::graph& g, const graph::list<in
           needed[i] = 1;
     }
     for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (needed[i]) todo.push(arguments[i]);
+      if (needed[i]) unvisited.push(arguments[i]);
   }
-  return todo.seen;
+  return unvisited.seen;
 }
 
 /// Finds the line of node `id` in graph or body `g`: its own, or that of the nearest node that has one, later ones first.

@@ -20,7 +20,6 @@ struct part_of_product {
   std::span<const graph::word> words{};
   const kernels::fused_call* calls = nullptr;  ///< one a shard
   int sources = 0;
-  int arrays = 0;
   std::int64_t rows_a_group = 0;  ///< where groups are parts of one shard; else each is a shard
 
   const kernels::fused_call& call(std::int64_t group) const { return calls[rows_a_group > 0 ? 0 : group]; }
@@ -123,7 +122,6 @@ struct multiplier {
     made.words = run_on.words_of(part);
     made.calls = &run_on.calls_[first_call];
     made.sources = part.sources;
-    made.arrays = part.sources + part.results;
     for (std::int64_t i = 0; i < run_on.shards_of(s); ++i)
       run_on.prepare_call(part, run_on.device(s, i), run_on.calls_[first_call + static_cast<std::size_t>(i)]);
     const bool grouped = s.sizes[3] > 1;

@@ -116,19 +116,19 @@ struct partial_evaluation {
   /// backward part computes again anyway.
   constexpr graph::list<int> saved_for(const graph::list<int>& outputs) const {
     graph::list<int> saved;
-    graph::worklist todo(available);
-    for (int o : outputs) todo.push(o);
-    while (!todo.empty()) {
-      const int node = todo.pop();
+    graph::worklist unvisited(available);
+    for (int o : outputs) unvisited.push(o);
+    while (!unvisited.empty()) {
+      const int node = unvisited.pop();
       const auto at = static_cast<std::size_t>(node);
       const op code = joint.at(node).code;
       const bool storable = !is(code, graph::op_kind::list) && code != op::control && code != op::name;
       const bool kept = !(made_again(node) && easy[at]) && storable && may_keep(node);
       if (known[at] && (kept || renamed_on_host(node))) saved.push_back(node);
       else
-        for (int k = 0; k < joint.at(node).operand_count(); ++k) todo.push(joint.at(node).operands[k]);
+        for (int k = 0; k < joint.at(node).operand_count(); ++k) unvisited.push(joint.at(node).operands[k]);
     }
-    return without_remade(saved, todo.seen);
+    return without_remade(saved, unvisited.seen);
   }
 
   /// The saved values without those that are cheap to compute from the others and from what is computed again, all of

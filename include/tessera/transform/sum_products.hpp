@@ -25,7 +25,8 @@ constexpr void sum_while_multiplying(graph::program& p) {
     if (s.kind != graph::step_kind::all_reduce || s.sizes[0] != static_cast<std::int64_t>(combine::sum)) continue;
     for (int a = s.first; a < s.first + s.sources; ++a) {
       const auto b = static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(a)].buffer);
-      if (readers[b] != 1 || maker[b] < 0 || !is_floating(p.buffers[b].type) || is_sixteen_bit(p.buffers[b].type)) continue;
+      if (readers[b] != 1 || maker[b] < 0 || !is_floating(p.buffers[b].type) || is_sixteen_bit(p.buffers[b].type))
+        continue;
       graph::step& product = p.steps[static_cast<std::size_t>(maker[b])];
       if (product.kind != graph::step_kind::dot || product.sizes[3] != 1) continue;
       product.axes = s.axes;
