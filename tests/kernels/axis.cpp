@@ -35,18 +35,23 @@ std::vector<T> with_specials(std::int64_t n, unsigned seed) {
 
 template <class T>
 void check_walk(cumulative_kind kind, const axis_walk& w, const std::vector<T>& x, double roundings) {
-  std::vector<T> y(x.size()), expected(x.size());
-  kernels::cumulative(kind, w, x.data(), y.data(), true);
+  std::vector<T> expected(x.size());
   kernels::naive::cumulative(kind, w, x.data(), expected.data());
   INFO("kind " << static_cast<int>(kind) << ", " << w.outer << " x " << w.n << " x " << w.inner);
-  std::int64_t wrong = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if constexpr (std::is_floating_point_v<T>)
-      wrong +=
-          !close(y[i], expected[i], static_cast<T>(roundings) * epsilon<T> * std::max(T(1), std::abs(expected[i])));
-    else wrong += y[i] != expected[i];
+  for (const edge side : edges) {
+    const guarded<T> in(x, side);
+    guarded<T> out(in.size(), side);
+    kernels::cumulative(kind, w, in.data(), out.data(), true);
+    const std::vector<T> y = out.values();
+    std::int64_t wrong = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if constexpr (std::is_floating_point_v<T>)
+        wrong +=
+            !close(y[i], expected[i], static_cast<T>(roundings) * epsilon<T> * std::max(T(1), std::abs(expected[i])));
+      else wrong += y[i] != expected[i];
+    }
+    CHECK(wrong == 0);
   }
-  CHECK(wrong == 0);
 }
 
 }  // namespace
@@ -105,17 +110,17 @@ TEST_CASE("a running sum of a million float32 numbers has all its digits") {
 TEMPLATE_TEST_CASE("a linear recurrence is the naive one, its factor taken here or one step before", "", float,
                    double) {
   for (const axis_walk& w : walks)
-    for (bool shifted : {false, true}) {
-      const std::int64_t size = w.outer * w.n * w.inner;
-      const std::vector<TestType> a = numbers<TestType>(size, 8);
-      const std::vector<TestType> b = numbers<TestType>(size, 9);
-      std::vector<TestType> y(a.size()), expected(a.size());
-      kernels::recurrence(w, shifted, a.data(), b.data(), y.data(), true);
-      kernels::naive::recurrence(w, shifted, a.data(), b.data(), expected.data());
-      std::int64_t wrong = 0;
-      for (std::size_t i = 0; i < y.size(); ++i) wrong += !close(y[i], expected[i], 16 * epsilon<TestType>);
-      CHECK(wrong == 0);
-    }
+    for (bool shifted : {false, true})
+      for (const edge side : edges) {
+        const std::int64_t size = w.outer * w.n * w.inner;
+        const guarded<TestType> a(numbers<TestType>(size, 8), side), b(numbers<TestType>(size, 9), side);
+        guarded<TestType> y(size, side), expected(size, side);
+        kernels::recurrence(w, shifted, a.data(), b.data(), y.data(), true);
+        kernels::naive::recurrence(w, shifted, a.data(), b.data(), expected.data());
+        std::int64_t wrong = 0;
+        for (std::int64_t i = 0; i < size; ++i) wrong += !close(y[i], expected[i], 16 * epsilon<TestType>);
+        CHECK(wrong == 0);
+      }
 }
 
 TEMPLATE_TEST_CASE("argsort is a stable sort with NaN last, whole or in part", "", float, double, std::int32_t,
@@ -127,10 +132,14 @@ TEMPLATE_TEST_CASE("argsort is a stable sort with NaN last, whole or in part", "
         const kernels::argsort_problem p{w.outer, w.n, w.inner, k, descending};
         std::vector<TestType> x = with_specials<TestType>(w.outer * w.n * w.inner, 10);
         for (std::size_t i = 2; i < x.size(); i += 7) x[i] = x[i - 2];
-        std::vector<std::int32_t> y(static_cast<std::size_t>(w.outer * k * w.inner)), expected(y.size());
-        kernels::argsort(p, x.data(), y.data(), true);
+        std::vector<std::int32_t> expected(static_cast<std::size_t>(w.outer * k * w.inner));
         kernels::naive::argsort(p, x.data(), expected.data());
-        CHECK(y == expected);
+        for (const edge side : edges) {
+          const guarded<TestType> in(x, side);
+          guarded<std::int32_t> y(w.outer * k * w.inner, side);
+          kernels::argsort(p, in.data(), y.data(), true);
+          CHECK(y.values() == expected);
+        }
       }
 }
 

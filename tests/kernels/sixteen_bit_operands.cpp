@@ -230,8 +230,8 @@ struct seen_elements {
 
 template <class T>
 void check_rounded(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t groups, bool a_transposed,
-                   bool b_transposed, bool shared, bool made) {
-  guarded<T> a(groups * m * k, edge::back), b((shared ? 1 : groups) * k * n, edge::back), c(groups * m * n, edge::back);
+                   bool b_transposed, bool shared, bool made, edge side) {
+  guarded<T> a(groups * m * k, side), b((shared ? 1 : groups) * k * n, side), c(groups * m * n, side);
   fill_random(a, 5), fill_random(b, 6);
   kernels::gemm_problem<T> p;
   p.m = m, p.n = n, p.k = k, p.groups = groups, p.a_transposed = a_transposed, p.b_transposed = b_transposed;
@@ -275,15 +275,16 @@ void check_rounded(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t 
 TEMPLATE_TEST_CASE("a product that is rounded block by block has the bits of one rounded at the end", "", bfloat16,
                    float16) {
   on_threads(2, [] {
-    for (const bool made : {false, true})
-      for (const bool at : {false, true})
-        for (const bool bt : {false, true}) {
-          check_rounded<TestType>(7, 33, 20, 1, at, bt, false, made);
-          check_rounded<TestType>(530, 70, 300, 1, at, bt, false, made);
-          check_rounded<TestType>(40, 1030, 64, 1, at, bt, false, made);
-          check_rounded<TestType>(20, 40, 50, 3, at, bt, false, made);
-          check_rounded<TestType>(20, 40, 50, 3, at, bt, true, made);
-        }
+    for (const edge side : edges)
+      for (const bool made : {false, true})
+        for (const bool at : {false, true})
+          for (const bool bt : {false, true}) {
+            check_rounded<TestType>(7, 33, 20, 1, at, bt, false, made, side);
+            check_rounded<TestType>(530, 70, 300, 1, at, bt, false, made, side);
+            check_rounded<TestType>(40, 1030, 64, 1, at, bt, false, made, side);
+            check_rounded<TestType>(20, 40, 50, 3, at, bt, false, made, side);
+            check_rounded<TestType>(20, 40, 50, 3, at, bt, true, made, side);
+          }
   });
 }
 

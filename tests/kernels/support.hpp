@@ -2,6 +2,7 @@
 // What the kernel tests share: arrays between guard pages, runs on a given number of threads, comparison with a bound.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -22,6 +23,7 @@
 namespace kernel_test {
 
 enum class edge { front, back };
+inline constexpr edge edges[] = {edge::front, edge::back};
 
 /// n elements that touch an unreadable page: with edge::back the last one ends where it begins, with edge::front the
 /// first one begins where it ends. An access beyond that end stops the program.
@@ -39,6 +41,9 @@ class guarded {
       throw std::bad_alloc();
     data_ = reinterpret_cast<T*>(base_ + page + (side == edge::back ? inner - bytes : 0));
   }
+  guarded(const std::vector<T>& values, edge side) : guarded(static_cast<std::int64_t>(values.size()), side) {
+    std::copy(values.begin(), values.end(), data_);
+  }
   guarded(const guarded&) = delete;
   guarded& operator=(const guarded&) = delete;
   ~guarded() { munmap(base_, size_); }
@@ -50,6 +55,7 @@ class guarded {
   std::int64_t size() const { return n_; }
   T& operator[](std::int64_t i) { return data_[i]; }
   const T& operator[](std::int64_t i) const { return data_[i]; }
+  std::vector<T> values() const { return {data_, data_ + n_}; }
 
  private:
   std::int64_t n_;
