@@ -200,6 +200,13 @@ constexpr auto conversion = instructions(-1, {{From, strided}}, {{op::convert, T
 constexpr auto counts = instructions(4, {{f32, count}, {f32, count_repeated}, {u32, count}},
                                      {{op::add, f32, f32, 0, 1}, {op::convert, f32, u32, 2}}, {{f32, 3}, {f32, 4}});
 
+constexpr auto random_words = instructions(4, {{u32, contiguous}, {u32, repeated}, {u32, count}, {f32, contiguous}},
+                                           {{op::threefry_bits, u32, u32, 0, 1, 2},
+                                            {op::threefry_hi, u32, u32, 1, 0, 2},
+                                            {op::threefry_lo, u32, u32, 1, 4, 0},
+                                            {op::erf_inv, f32, f32, 3}},
+                                           {{u32, 4}, {u32, 5}, {u32, 6}, {f32, 7}});
+
 /// Arithmetic of a 16-bit type, its results among its operands: what a chain computes is what its steps would.
 template <dtype D>
 constexpr auto small_arithmetic =
@@ -408,6 +415,10 @@ TEST_CASE("arithmetic of 16-bit numbers is rounded after each operation") {
 }
 
 TEST_CASE("positions are counted, along a row and from row to row") { check_exact<counts>(); }
+
+TEST_CASE("random words and inverse error functions of any number of elements are those of one") {
+  check_exact<random_words>();
+}
 
 TEST_CASE("a result may lie where a source lay") {
   static constexpr auto words = instructions(

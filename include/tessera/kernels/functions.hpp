@@ -4,10 +4,12 @@
 
 #include <tessera/graph/op.hpp>
 #include <tessera/kernels/arch/fma.hpp>
+#include <tessera/kernels/arch/rotate.hpp>
 #include <tessera/kernels/arch/xsimd.hpp>
 #include <tessera/random/erf_inv.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <numbers>
@@ -212,30 +214,68 @@ xsimd::batch<T> each_lane(const xsimd::batch<T>& x, F f) {
   return xsimd::batch<T>::load_unaligned(lanes);
 }
 
-/// See random::threefry2x32, with the counter (0, lo).
-template <op Word, class Vector>
-Vector threefry(const Vector& k0, const Vector& k1, const Vector& lo) {
-  const auto k2 = k0 ^ k1 ^ Vector(0x1BD11BDAU);
-  Vector x0 = k0;
-  Vector x1 = lo + k1;
-  const auto four_rounds = [&](int a, int b, int c, int d) {
-    for (int by : {a, b, c, d}) {
-      x0 = x0 + x1;
-      x1 = ((x1 << by) | (x1 >> (32 - by))) ^ x0;
-    }
-  };
-  const auto inject = [&](const Vector& a, const Vector& b, std::uint32_t step) {
-    x0 = x0 + a;
-    x1 = x1 + b + Vector(step);
-  };
-  four_rounds(13, 15, 26, 6), inject(k1, k2, 1);
-  four_rounds(17, 29, 16, 24), inject(k2, k0, 2);
-  four_rounds(13, 15, 26, 6), inject(k0, k1, 3);
-  four_rounds(17, 29, 16, 24), inject(k1, k2, 4);
-  four_rounds(13, 15, 26, 6), inject(k2, k0, 5);
-  if constexpr (Word == op::threefry_hi) return x0;
-  else if constexpr (Word == op::threefry_lo) return x1;
-  else return x0 ^ x1;
+/// random::threefry2x32 with the keys (k0(i), k1(i)) and the counters (0, lo(i)), vectors each: they go through each
+/// round together, because one alone would wait for each of its own instructions.
+template <class Vector, std::size_t Count>
+struct threefry_vectors {
+  Vector x0[Count];
+  Vector x1[Count];
+
+  template <class K0, class K1, class Counter>
+  threefry_vectors(const K0& k0, const K1& k1, const Counter& lo) {
+    for (std::size_t i = 0; i < Count; ++i) x0[i] = k0(i), x1[i] = lo(i) + k1(i);
+    const auto k2 = [&](std::size_t i) { return k0(i) ^ k1(i) ^ Vector(0x1BD11BDAU); };
+    even_rounds(), inject(k1, k2, 1);
+    odd_rounds(), inject(k2, k0, 2);
+    even_rounds(), inject(k0, k1, 3);
+    odd_rounds(), inject(k1, k2, 4);
+    even_rounds(), inject(k2, k0, 5);
+  }
+
+  template <op Word>
+  Vector word(std::size_t i) const {
+    if constexpr (Word == op::threefry_hi) return x0[i];
+    else if constexpr (Word == op::threefry_lo) return x1[i];
+    else return x0[i] ^ x1[i];
+  }
+
+ private:
+  void even_rounds() { round<13>(), round<15>(), round<26>(), round<6>(); }
+  void odd_rounds() { round<17>(), round<29>(), round<16>(), round<24>(); }
+  template <int By>
+  void round() {
+    for (std::size_t i = 0; i < Count; ++i) x0[i] = x0[i] + x1[i];
+    for (std::size_t i = 0; i < Count; ++i) x1[i] = detail::rotate_left<By>(x1[i]) ^ x0[i];
+  }
+  template <class A, class B>
+  void inject(const A& a, const B& b, std::uint32_t step) {
+    for (std::size_t i = 0; i < Count; ++i) x0[i] = x0[i] + a(i), x1[i] = x1[i] + (b(i) + Vector(step));
+  }
+};
+
+struct vectors_of_floats {
+  using number = floats;
+  using integer = integers;
+
+  static integer bits(const number& x) { return xsimd::bitwise_cast<integer>(x); }
+  static number from_bits(const integer& x) { return xsimd::bitwise_cast<number>(x); }
+  static number convert(const integer& x) { return xsimd::to_float(x); }
+  static number root(const number& x) { return xsimd::sqrt(x); }
+  static number choose(const xsimd::batch_bool<float>& which, const number& a, const number& b) {
+    return xsimd::select(which, a, b);
+  }
+};
+
+/// The bits of inverse_error_function of each lane.
+inline floats inverse_error_functions(const floats& x) {
+  const floats size = xsimd::abs(x);
+  const floats outside = xsimd::select(size == floats(1), floats(std::numeric_limits<float>::infinity()),
+                                       floats(std::numeric_limits<float>::quiet_NaN()));
+  return xsimd::select(size < floats(1), random::detail::erf_inv_of_floats<vectors_of_floats>(x),
+                       xsimd::copysign(outside, x));
+}
+inline xsimd::batch<double> inverse_error_functions(const xsimd::batch<double>& x) {
+  return each_lane(x, [](double lane) { return inverse_error_function(lane); });
 }
 
 /// f(a, b), one lane after the other.

@@ -10,6 +10,7 @@
 #include <tessera/kernels/lanes.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -54,6 +55,8 @@ struct fused_kernel {
   static constexpr std::int64_t width = lane_set::width;
   template <dtype D>
   using vector = typename lane_set::template vector<D>;
+  /// How far ahead of what is read memory is asked for.
+  static constexpr std::size_t bytes_ahead = 2048;
 
   /// Registers by element type; the arrays are taken apart by the compiler.
   struct registers {
@@ -77,6 +80,13 @@ struct fused_kernel {
     }
   };
 
+  /// Vectors that go through the instructions together: one fills the processor, but where random bits are made.
+  static constexpr std::size_t together = [] {
+    for (int i = 0; i < code::instructions; ++i)
+      if (code::code(i) != graph::op::select && about(code::code(i)).operands == 3) return 4;
+    return 1;
+  }();
+
   template <int I>
   static void load_once(registers& r, const fused_row& row) {
     constexpr dtype type = code::source_type(I);
@@ -92,12 +102,14 @@ struct fused_kernel {
     constexpr dtype type = code::source_type(I);
     constexpr graph::source_mode mode = code::mode(I);
     const auto* from = reinterpret_cast<const storage_t<type>*>(row.at[I]);
-    if constexpr (mode == graph::source_mode::contiguous)
+    if constexpr (mode == graph::source_mode::contiguous) {
+      __builtin_prefetch(from + column + bytes_ahead / sizeof *from);
       r.template get<type>(I) = lane_set::template load<type>(from + column);
-    else if constexpr (mode == graph::source_mode::strided)
+    } else if constexpr (mode == graph::source_mode::strided) {
       r.template get<type>(I) = lane_set::template load_strided<type>(from + column * row.strides[I], row.strides[I]);
-    else if constexpr (mode == graph::source_mode::count)
+    } else if constexpr (mode == graph::source_mode::count) {
       r.template get<type>(I) = lane_set::template count_from<type>(row.counts[I] + column);
+    }
   }
 
   template <int I>
@@ -114,13 +126,23 @@ struct fused_kernel {
       r.template get<type>(place) = lane_set::template convert<type, from>(r.template get<from>(code::operand(I, 0)));
     } else if constexpr (about(what).operands == 1) {
       r.template get<type>(place) = lane_set::template unary<what, from>(r.template get<from>(code::operand(I, 0)));
-    } else if constexpr (about(what).operands == 3) {
-      r.template get<type>(place) = lane_set::template ternary<what, type>(r.template get<from>(code::operand(I, 0)),
-                                                                           r.template get<from>(code::operand(I, 1)),
-                                                                           r.template get<from>(code::operand(I, 2)));
     } else {
       r.template get<type>(place) = lane_set::template binary<what, from>(r.template get<from>(code::operand(I, 0)),
                                                                           r.template get<from>(code::operand(I, 1)));
+    }
+  }
+
+  template <int I, std::size_t Count>
+  static void execute_together(registers (&r)[Count]) {
+    constexpr graph::op what = code::code(I);
+    if constexpr (what == graph::op::select || about(what).operands != 3) {
+      for (registers& each : r) execute<I>(each);
+    } else {
+      const auto at = [&r](int place) {
+        return [&r, place ](std::size_t i) -> auto& { return r[i].template get<code::type(I)>(place); };
+      };
+      lane_set::template ternary<what, code::type(I), Count>(at(code::sources + I), at(code::operand(I, 0)),
+                                                             at(code::operand(I, 1)), at(code::operand(I, 2)));
     }
   }
 
@@ -131,21 +153,33 @@ struct fused_kernel {
     lane_set::template store<type>(to, r.template get<type>(code::result_register(I)));
   }
 
-  template <int... Source, int... Instruction, int... Result>
-  static void loop(const fused_row& row, std::int64_t vectors, std::integer_sequence<int, Source...>,
-                   std::integer_sequence<int, Instruction...>, std::integer_sequence<int, Result...>) {
-    registers r;
-    (load_once<Source>(r, row), ...);
-    for (std::int64_t column = 0; column < vectors * width; column += width) {
-      (load<Source>(r, row, column), ...);
-      (execute<Instruction>(r), ...);
-      (store<Result>(r, row, column), ...);
+  /// From vector `first` on as many as can be done Count at a time; returns the first that is left.
+  template <std::size_t Count, int... Source, int... Instruction, int... Result>
+  static std::int64_t loop(const fused_row& row, std::int64_t first, std::int64_t vectors,
+                           std::integer_sequence<int, Source...>, std::integer_sequence<int, Instruction...>,
+                           std::integer_sequence<int, Result...>) {
+    constexpr auto step = static_cast<std::int64_t>(Count);
+    registers r[Count];
+    for (registers& each : r) (load_once<Source>(each, row), ...);
+    for (; first + step <= vectors; first += step) {
+      const auto column = [first](std::size_t i) { return (first + static_cast<std::int64_t>(i)) * width; };
+      for (std::size_t i = 0; i < Count; ++i) (load<Source>(r[i], row, column(i)), ...);
+      (execute_together<Instruction>(r), ...);
+      for (std::size_t i = 0; i < Count; ++i) (store<Result>(r[i], row, column(i)), ...);
     }
+    return first;
+  }
+  template <std::size_t Count>
+  static std::int64_t loop(const fused_row& row, std::int64_t first, std::int64_t vectors) {
+    return loop<Count>(row, first, vectors, std::make_integer_sequence<int, code::sources>{},
+                       std::make_integer_sequence<int, code::instructions>{},
+                       std::make_integer_sequence<int, code::results>{});
   }
 
   static void loop(const fused_row& row, std::int64_t vectors) {
-    loop(row, vectors, std::make_integer_sequence<int, code::sources>{},
-         std::make_integer_sequence<int, code::instructions>{}, std::make_integer_sequence<int, code::results>{});
+    std::int64_t done = 0;
+    if constexpr (together > 1) done = loop<together>(row, 0, vectors);
+    loop<1>(row, done, vectors);
   }
 
   static void run(const fused_call& call, const fused_range& range) {

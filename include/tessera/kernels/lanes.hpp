@@ -120,9 +120,14 @@ struct vector_lanes {
 
   template <dtype D>
   static vector<D> count_from(std::int64_t first) {
-    storage_t<D> lanes[width];
-    for (std::int64_t i = 0; i < width; ++i) lanes[i] = static_cast<storage_t<D>>(first + i);
-    return load<D>(lanes);
+    alignas(64) storage_t<D> lanes[width];
+    if constexpr (std::is_integral_v<storage_t<D>> && D != bool_) {
+      for (std::int64_t i = 0; i < width; ++i) lanes[i] = static_cast<storage_t<D>>(i);
+      return load<D>(lanes) + repeat<D>(static_cast<storage_t<D>>(first));
+    } else {
+      for (std::int64_t i = 0; i < width; ++i) lanes[i] = static_cast<storage_t<D>>(first + i);
+      return load<D>(lanes);
+    }
   }
 
   template <dtype D>
@@ -209,8 +214,7 @@ struct vector_lanes {
     if constexpr (Code == op::expm1) return functions::expm1(x, exponential<D>(x));
     else if constexpr (Code == op::exp2) return functions::exp2(x);
     else if constexpr (Code == op::log2) return functions::log2(x);
-    else if constexpr (Code == op::erf_inv)
-      return functions::each_lane(x, [](storage_t<D> lane) { return functions::inverse_error_function(lane); });
+    else if constexpr (Code == op::erf_inv) return functions::inverse_error_functions(x);
     else if constexpr (Code == op::tan) return xsimd::tan(x);
     else if constexpr (Code == op::asin) return xsimd::asin(x);
     else if constexpr (Code == op::acos) return xsimd::acos(x);
@@ -328,9 +332,11 @@ struct vector_lanes {
     else return mask_of(a >= b);
   }
 
-  template <op Code, dtype D>
-  static vector<D> ternary(const vector<D>& a, const vector<D>& b, const vector<D>& c) {
-    return functions::threefry<Code>(a, b, c);
+  /// to(i) = the operation on a(i), b(i) and c(i) for i < Count.
+  template <op Code, dtype D, std::size_t Count, class To, class A, class B, class C>
+  static void ternary(const To& to, const A& a, const B& b, const C& c) {
+    const functions::threefry_vectors<vector<D>, Count> made(a, b, c);
+    for (std::size_t i = 0; i < Count; ++i) to(i) = made.template word<Code>(i);
   }
 
   /// a where it wins or is NaN, else b (which is NaN where it is). xsimd 8.1 says that NaN != NaN is false on AVX, so

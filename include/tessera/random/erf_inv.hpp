@@ -3,9 +3,11 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 #include <tessera/core/error.hpp>
@@ -15,10 +17,11 @@ namespace tessera::random {
 
 namespace detail {
 
-template <class T, std::size_t N>
-constexpr T horner(const std::array<T, N>& coefficients, T x) {
-  T p = coefficients[0];
-  for (std::size_t i = 1; i < N; ++i) p = coefficients[i] + p * x;
+/// For numbers of type Number, which are of type T or vectors of them.
+template <class Number, class T, std::size_t N>
+constexpr Number horner(const std::array<T, N>& coefficients, const Number& x) {
+  Number p(coefficients[0]);
+  for (std::size_t i = 1; i < N; ++i) p = Number(coefficients[i]) + p * x;
   return p;
 }
 
@@ -48,11 +51,48 @@ inline constexpr std::array<double, 17> erf_inv_f64_tail{
     7.5995277030017761139e-05,  -0.00021503011930044477347, -0.00013871931833623122026, 1.0103004648645343977,
     4.8499064014085844221};
 
-/// erf_inv for |x| < 1, unchecked.
-inline float erf_inv_inside(float x) {
-  const float w = -std::log1p(-x * x);
-  return x * (w < 5.0F ? horner(erf_inv_f32_centre, w - 2.5F) : horner(erf_inv_f32_tail, std::sqrt(w) - 3.0F));
+inline constexpr std::array<float, 9> log_f32{7.0376836292e-2F,  -1.1514610310e-1F, 1.1676998740e-1F,
+                                              -1.2420140846e-1F, 1.4249322787e-1F,  -1.6668057665e-1F,
+                                              2.0000714765e-1F,  -2.4999993993e-1F, 3.3333331174e-1F};
+
+/// What differs between single numbers and the vectors of kernels::functions, whose bits are to be the same.
+struct single_floats {
+  using number = float;
+  using integer = std::int32_t;
+
+  static integer bits(number x) { return std::bit_cast<integer>(x); }
+  static number from_bits(integer x) { return std::bit_cast<number>(x); }
+  static number convert(integer x) { return static_cast<number>(x); }
+  static number root(number x) { return std::sqrt(x); }
+  static number choose(bool which, number a, number b) { return which ? a : b; }
+};
+
+/// log(1 + t) for t in (-1, 0], right to one unit in the last place: 1 + t = 2^e m with m in [sqrt(1/2), sqrt 2), and
+/// what the sum has lost. Source of the polynomial: S. Moshier, Cephes.
+template <class Floats>
+typename Floats::number log_of_one_plus(const typename Floats::number& t) {
+  using number = typename Floats::number;
+  using integer = typename Floats::integer;
+  const number u = number(1.0F) + t;
+  const integer e = (Floats::bits(u) - integer(0x3f3504f3)) >> 23;
+  const number f = Floats::from_bits(Floats::bits(u) - (e << 23)) - number(1.0F);
+  const number power = Floats::convert(e), square = f * f;
+  const number tail = f * square * horner(log_f32, f) - number(0.5F) * square;
+  const number lost = (t - (u - number(1.0F))) / u;
+  return power * number(0x1.62ep-1F) + (f + (tail + (lost + power * number(0x1.0bfbe8p-15F))));
 }
+
+/// erf_inv for |x| < 1, unchecked.
+template <class Floats>
+typename Floats::number erf_inv_of_floats(const typename Floats::number& x) {
+  using number = typename Floats::number;
+  const number w = -log_of_one_plus<Floats>(-(x * x));
+  const number centre = horner(erf_inv_f32_centre, w - number(2.5F));
+  const number tail = horner(erf_inv_f32_tail, Floats::root(w) - number(3.0F));
+  return x * Floats::choose(w < number(5.0F), centre, tail);
+}
+
+inline float erf_inv_inside(float x) { return erf_inv_of_floats<single_floats>(x); }
 
 inline double erf_inv_inside(double x) {
   const double w = -std::log1p(-x * x);
