@@ -183,6 +183,8 @@ TEST_CASE("reduce gives the same bits on 1, 2 and 4 threads, at any alignment, f
                                        {2, 200000, 1},
                                        {1, 5000, 130},
                                        {7, 700, 10},
+                                       {1, 1000, 1500},
+                                       {2, 600, 1025},
                                        {70, 33000, 1}}) {
     const auto size = static_cast<std::size_t>(outer * inner);
     std::vector<float> in(static_cast<std::size_t>(outer * n * inner)), expected(size), shifted(in.size() + 16);
@@ -286,14 +288,16 @@ TEMPLATE_TEST_CASE("Lines that are made as they are reduced have the bits of lin
 TEMPLATE_TEST_CASE("Leaves of 32 rows combine to the bits of a reduction of all rows", "", float, double,
                    tessera::bfloat16) {
   using out_type = tessera::compute_t<TestType>;
-  for (const auto& [rows, inner] : {std::pair{1, 5}, {32, 17}, {33, 64}, {300, 100}, {2081, 3}}) {
+  for (const auto& [rows, inner] : {std::pair{1, 5}, {32, 17}, {33, 64}, {300, 100}, {2081, 3}, {700, 1500}}) {
     std::vector<TestType> in(static_cast<std::size_t>(rows * inner));
     fill_random(in, 3U);
     const std::int64_t leaves = (rows + 31) / 32;
     const auto size = static_cast<std::size_t>(inner);
     std::vector<out_type> expected(size), found(size), leaf(static_cast<std::size_t>(leaves) * size);
     for (const reduce_kind kind : kinds) {
-      kernels::reduce(kind, in.data(), expected.data(), 1, rows, inner, false);
+      on_threads(2, [&, kind, rows = rows, inner = inner] {
+        kernels::reduce(kind, in.data(), expected.data(), 1, rows, inner, true);
+      });
       for (std::int64_t i = 0; i < leaves; ++i)
         kernels::reduce(kind, in.data() + i * 32 * inner, leaf.data() + i * inner, 1,
                         std::min<std::int64_t>(32, rows - i * 32), inner, false);

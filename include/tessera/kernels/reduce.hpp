@@ -61,7 +61,7 @@ struct extreme {
 
   batch<T> operator()(const batch<T>& a, const batch<T>& b) const {
     if constexpr (std::is_integral_v<T>) return Max ? xsimd::max(a, b) : xsimd::min(a, b);
-    else return xsimd::select((Max ? b > a : b < a) || xsimd::isnan(b), b, a);
+    else return xsimd::select(xsimd::isnan(b), b, Max ? xsimd::max(b, a) : xsimd::min(b, a));
   }
   T operator()(T a, T b) const { return (Max ? b > a : b < a) || b != b ? b : a; }
 };
@@ -94,46 +94,38 @@ template <class T, class In>
 struct stored_line {
   const In* in;
 
-  stored_line part(std::int64_t) const { return *this; }
-  batch<T> lanes(std::int64_t at) const { return load_whole(in + at); }
-  T element(std::int64_t at) const { return T{in[at]}; }
+  stored_line of_thread() const { return *this; }
+  const In* at(std::int64_t first, std::int64_t) const { return in + first; }
+  const void* next(std::int64_t first) const { return in + first + 2048 / sizeof(In); }
 };
 
-/// A line whose elements `make(first, count, to)` makes, each once, as they are asked for in order.
+/// A line whose elements `make(first, count, to)` makes, a leaf at a time.
 template <class T, class In, class Make>
 struct made_line {
   Make make;
-  std::int64_t end = 0;
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-  static constexpr std::int64_t at_once = 8192;
-  alignas(64) In piece[at_once];
+  alignas(64) In leaf[rows_in_sequence * lane_count<T>];
 
-  made_line(const Make& makes, std::int64_t up_to) : make(makes), end(up_to) {}
-  made_line part(std::int64_t up_to) const { return {make, up_to}; }
-  const In* at(std::int64_t place) {
-    if (place >= last) {
-      first = place;
-      last = std::min(end, place + at_once);
-      make(first, last - first, piece);
-    }
-    return piece + (place - first);
+  explicit made_line(const Make& makes) : make(makes) {}
+  made_line of_thread() const { return made_line(make); }
+  const In* at(std::int64_t first, std::int64_t last) {
+    make(first, last - first, leaf);
+    return leaf;
   }
-  batch<T> lanes(std::int64_t place) { return load_whole(at(place)); }
-  T element(std::int64_t place) { return T{*at(place)}; }
+  const void* next(std::int64_t) const { return leaf; }
 };
 
 /// The elements of a long line of n combined.
-template <class T, class Op, class Line>
+template <class T, class In, class Op, class Line>
 T combine_long_line(const Op& op, const Line& line, std::int64_t n, bool parallel) {
   const std::int64_t rows = n / lane_count<T>;
   alignas(64) T partial[line_parts * lane_count<T>];
   parallel_for(line_parts, parallel, [&](std::int64_t i) {
-    auto part = line.part(rows * (i + 1) / line_parts * lane_count<T>);
-    const auto load = [&part](std::int64_t row, std::size_t j) {
-      return part.lanes(row * lane_count<T> + static_cast<std::int64_t>(j) * width<T>);
+    auto own = line.of_thread();
+    const auto leaf = [&](std::int64_t first, std::int64_t last) {
+      const In* const at = own.at(first * lane_count<T>, last * lane_count<T>);
+      return combine_leaf<T>(op, at, last - first, own.next(first * lane_count<T>));
     };
-    const lane_set<T> total = combine_rows<T>(op, rows * i / line_parts, rows * (i + 1) / line_parts, load);
+    const lane_set<T> total = combine_leaves_of<T>(op, rows * i / line_parts, rows * (i + 1) / line_parts, leaf);
     for (std::size_t j = 0; j < total.size(); ++j)
       total[j].store_unaligned(partial + i * lane_count<T> + static_cast<std::int64_t>(j) * width<T>);
   });
@@ -141,8 +133,11 @@ T combine_long_line(const Op& op, const Line& line, std::int64_t n, bool paralle
     return batch<T>::load_unaligned(partial + i);
   });
   T tail = op.identity;
-  auto rest = line.part(n);
-  for (std::int64_t i = rows * lane_count<T>; i < n; ++i) tail = op(tail, rest.element(i));
+  const std::int64_t whole = rows * lane_count<T>;
+  if (whole == n) return op(body, tail);
+  auto rest = line.of_thread();
+  const In* const at = rest.at(whole, n);
+  for (std::int64_t i = 0; i < n - whole; ++i) tail = op(tail, T{at[i]});
   return op(body, tail);
 }
 
@@ -152,7 +147,7 @@ void reduce_lines(const Op& op, const In* in, T* out, std::int64_t outer, std::i
   if (n / lane_count<T> >= long_line) {
     const bool one_by_one = outer < line_parts;
     parallel_for(outer, parallel && !one_by_one, [&](std::int64_t o) {
-      out[o] = combine_long_line<T>(op, stored_line<T, In>{in + o * n}, n, parallel && one_by_one);
+      out[o] = combine_long_line<T, In>(op, stored_line<T, In>{in + o * n}, n, parallel && one_by_one);
     });
     return;
   }
@@ -162,35 +157,102 @@ void reduce_lines(const Op& op, const In* in, T* out, std::int64_t outer, std::i
   });
 }
 
-/// out[c] = in[0][c] op ... op in[n - 1][c] for c < columns <= Batches * width, the rows being `inner` elements apart.
-/// Reads whole batches up to `end`, into the next row, and drops what is too much.
-template <std::int64_t Batches, class T, class In, class Op>
-void reduce_tile(const Op& op, const In* in, const In* end, std::int64_t n, std::int64_t inner, std::int64_t columns,
-                 T* out) {
-  const lane_set<T, Batches> total = combine_rows<T, Batches>(op, 0, n, [&](std::int64_t row, std::size_t j) {
-    const In* const from = in + row * inner + static_cast<std::int64_t>(j) * width<T>;
-    return load_part(from, std::max<std::int64_t>(end - from, 0), op.identity);
-  });
-  for (std::size_t j = 0; j < total.size(); ++j) {
-    const std::int64_t at = static_cast<std::int64_t>(j) * width<T>;
-    if (at < columns) store_part(out + at, columns - at, total[j]);
-  }
-}
+/// Columns whose rows are folded at once: rows of 4 KiB are long enough for the processor to read ahead, and all
+/// partial results stay in the second cache.
+template <class T>
+inline constexpr std::int64_t strip_columns = 4096 / static_cast<std::int64_t>(sizeof(T));
 
-/// out[o][c] = in[o][0][c] op ... op in[o][n - 1][c], by tiles of lane_count columns, the last one a batch if it fits.
+/// Parts into which the rows of a strip are cut, also when one thread does them all.
+inline constexpr int log_strip_parts = 4;
+inline constexpr std::int64_t strip_parts = std::int64_t{1} << log_strip_parts;
+
+/// `columns` <= strip_columns neighbours of every row, the rows being `inner` elements apart.
+template <class T, class In, class Op>
+struct column_strip {
+  const Op& op;
+  const In* in;
+  const In*
+      end;  ///< of the whole array: batches are read up to here, into the next row, and what is too much is dropped
+  std::int64_t inner;
+  std::int64_t columns;
+
+  /// to[c] = identity op in[first][c] op ... op in[last - 1][c], all rows read side by side.
+  void fold_leaf(std::int64_t first, std::int64_t last, T* to) const {
+    constexpr std::int64_t pair = 2 * width<T>;
+    std::int64_t c = 0;
+    for (; c + pair <= columns; c += pair) {
+      batch<T> left(op.identity), right(op.identity);
+      const In* at = in + first * inner + c;
+      for (std::int64_t row = first; row < last; ++row, at += inner)
+        left = op(left, load_whole(at)), right = op(right, load_whole(at + width<T>));
+      store_whole(to + c, left), store_whole(to + c + width<T>, right);
+    }
+    for (; c < columns; c += width<T>) {
+      batch<T> total(op.identity);
+      for (std::int64_t row = first; row < last; ++row) {
+        const In* const at = in + row * inner + c;
+        total = op(total, load_part(at, end - at, op.identity));
+      }
+      store_part(to + c, columns - c, total);
+    }
+  }
+
+  /// The same rows of so few columns that all partial results stay in registers.
+  void fold_batch(std::int64_t first, std::int64_t last, T* to) const {
+    const lane_set<T, 1> total = combine_rows<T, 1>(op, first, last, [this](std::int64_t row, std::size_t) {
+      const In* const at = in + row * inner;
+      return load_part(at, end - at, op.identity);
+    });
+    store_part(to, columns, total[0]);
+  }
+
+  /// to[c] = to[c] op rest[c].
+  void add(T* to, const T* rest) const {
+    for (std::int64_t c = 0; c < columns; c += width<T>)
+      store_part(to + c, columns - c,
+                 op(load_part(to + c, columns - c, op.identity), load_part(rest + c, columns - c, op.identity)));
+  }
+
+  /// Rows [first, last) pairwise over leaves of rows_in_sequence, in the order of combine_rows.
+  void fold(std::int64_t first, std::int64_t last, T* to) const {
+    if (columns <= width<T>) return fold_batch(first, last, to);
+    if (last - first <= rows_in_sequence) return fold_leaf(first, last, to);
+    alignas(batch<T>) T rest[strip_columns<T>];
+    const std::int64_t middle = half_of_rows(first, last);
+    fold(first, middle, to);
+    fold(middle, last, rest);
+    add(to, rest);
+  }
+
+  /// Rows [first, last) like `fold`, the first `levels` halvings by threads of their own. At least 2^levels leaves.
+  void fold_in_parallel(std::int64_t rows, T* to) const {
+    alignas(batch<T>) T partial[strip_parts][strip_columns<T>];
+    parallel_for(strip_parts, true, [&](std::int64_t part) {
+      std::int64_t first = 0, last = rows;
+      for (int level = log_strip_parts - 1; level >= 0; --level)
+        ((part >> level & 1) == 0 ? last : first) = half_of_rows(first, last);
+      fold(first, last, partial[part]);
+    });
+    for (std::int64_t step = 1; step < strip_parts; step *= 2)
+      for (std::int64_t part = 0; part < strip_parts; part += 2 * step) add(partial[part], partial[part + step]);
+    std::copy_n(partial[0], columns, to);
+  }
+};
+
+/// out[o][c] = in[o][0][c] op ... op in[o][n - 1][c], by strips of columns.
 template <class T, class In, class Op>
 void reduce_columns(const Op& op, const In* in, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner,
                     bool parallel) {
-  const std::int64_t tiles = (inner + lane_count<T> - 1) / lane_count<T>;
+  const std::int64_t strips = (inner + strip_columns<T> - 1) / strip_columns<T>;
   const In* const end = in + outer * n * inner;
-  parallel_for(outer * tiles, parallel, [&](std::int64_t task) {
-    const std::int64_t o = task / tiles;
-    const std::int64_t column = task % tiles * lane_count<T>;
-    const std::int64_t columns = std::min(lane_count<T>, inner - column);
-    const In* const from = in + o * n * inner + column;
+  const bool by_rows = outer * strips < strip_parts && n >= strip_parts * rows_in_sequence;
+  parallel_for(outer * strips, parallel && !by_rows, [&](std::int64_t task) {
+    const std::int64_t o = task / strips, column = task % strips * strip_columns<T>;
+    const column_strip<T, In, Op> strip{op, in + o * n * inner + column, end, inner,
+                                        std::min(strip_columns<T>, inner - column)};
     T* const to = out + o * inner + column;
-    if (columns <= width<T>) reduce_tile<1>(op, from, end, n, inner, columns, to);
-    else reduce_tile<lane_batches<T>>(op, from, end, n, inner, columns, to);
+    if (parallel && by_rows) strip.fold_in_parallel(n, to);
+    else strip.fold(0, n, to);
   });
 }
 
@@ -244,9 +306,11 @@ template <class T, class Make>
 void reduce_made(reduce_kind kind, const Make& make, compute_t<T>* out, std::int64_t n, bool parallel) {
   detail::check_kind<T>("reduce", kind);
   using U = detail::reduced_as<T>;
-  const detail::made_line<U, detail::stored_as<T>, Make> line(make, n);
-  detail::with_operation<T>(
-      kind, [&](const auto& op) { *reinterpret_cast<U*>(out) = detail::combine_long_line<U>(op, line, n, parallel); });
+  using In = detail::stored_as<T>;
+  const detail::made_line<U, In, Make> line(make);
+  detail::with_operation<T>(kind, [&](const auto& op) {
+    *reinterpret_cast<U*>(out) = detail::combine_long_line<U, In>(op, line, n, parallel);
+  });
 }
 
 /// out[c] = leaf[0][c] op leaf[1][c] op ..., where each leaf is `reduce` of 32 rows (the last one of the rest): bits as

@@ -225,19 +225,32 @@ struct row_runner {
     int line = 0;
     const int made = p.accesses[static_cast<std::size_t>(s.first)].buffer;
     while (p.accesses[static_cast<std::size_t>(maker.first + line)].buffer != made) ++line;
-    const row_runner<Executor> elements{run_on, maker, rows};
+    const bool neighbours = call.rows() == 1 && !run_on.fused_.empty();
+    const auto one_row = neighbours ? run_on.fused_[static_cast<std::size_t>(maker.code)] : nullptr;
     auto* const out = array<compute_t<T>>(s.first + 1);
-    for (std::int64_t o = 0; o < s.sizes[1]; ++o) {
-      const std::int64_t before = o * s.sizes[2];
-      const auto make = [&](std::int64_t first, std::int64_t count, T* to) {
-        kernels::fused_call part = call;
-        part.data[line] = reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(to) -
-                                               static_cast<std::uintptr_t>(before + first) * sizeof(T));
-        elements.run_any_elements(part, before + first, before + first + count);
-      };
-      kernels::reduce_made<T>(static_cast<kernels::reduce_kind>(s.sizes[0]), make, out + o, s.sizes[2], true);
-    }
+    for (std::int64_t o = 0; o < s.sizes[1]; ++o)
+      kernels::reduce_made<T>(static_cast<kernels::reduce_kind>(s.sizes[0]),
+                              line_maker<T>{{run_on, maker, rows}, call, line, one_row, o * s.sizes[2]}, out + o,
+                              s.sizes[2], true);
   }
+
+  /// What reduce_made calls.
+  template <class T>
+  struct line_maker {
+    row_runner<Executor> elements;
+    kernels::fused_call call;
+    int line;
+    kernels::fused_function one_row;  ///< what makes elements if all are neighbours, or null
+    std::int64_t before;
+
+    void operator()(std::int64_t first, std::int64_t count, T* to) {
+      call.data[line] = reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(to) -
+                                             static_cast<std::uintptr_t>(before + first) * sizeof(T));
+      const std::int64_t from = before + first;
+      if (one_row != nullptr) one_row(call, {0, 1, from, from + count});
+      else elements.run_any_elements(call, from, from + count);
+    }
+  };
 
   template <graph::step_kind Kind, class T>
   void normalise() const {

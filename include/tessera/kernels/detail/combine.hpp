@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include <tessera/kernels/detail/simd.hpp>
@@ -25,22 +26,47 @@ using lane_set = std::array<batch<T>, static_cast<std::size_t>(Batches)>;
 /// (32 + log2(n / 32)) roundings, and the cost of the pairs at a few per cent.
 inline constexpr std::int64_t rows_in_sequence = 32;
 
-/// Combines rows [first, last) of lanes, where load(row, j) is batch j of a row, pairwise over blocks of
-/// rows_in_sequence.
+/// Where more than rows_in_sequence rows are halved: between blocks, of which the second half has at most one more.
+constexpr std::int64_t half_of_rows(std::int64_t first, std::int64_t last) {
+  const std::int64_t blocks = (last - first + rows_in_sequence - 1) / rows_in_sequence;
+  return first + blocks / 2 * rows_in_sequence;
+}
+
+/// Combines rows [first, last) of lanes pairwise over leaves of rows_in_sequence, where leaf(first, last) is what the
+/// rows of one have in every lane.
+template <class T, std::int64_t Batches = lane_batches<T>, class Op, class Leaf>
+lane_set<T, Batches> combine_leaves_of(const Op& op, std::int64_t first, std::int64_t last, const Leaf& leaf) {
+  if (last - first <= rows_in_sequence) return leaf(first, last);
+  const std::int64_t middle = half_of_rows(first, last);
+  lane_set<T, Batches> total = combine_leaves_of<T, Batches>(op, first, middle, leaf);
+  const lane_set<T, Batches> rest = combine_leaves_of<T, Batches>(op, middle, last, leaf);
+  for (std::size_t j = 0; j < total.size(); ++j) total[j] = op(total[j], rest[j]);
+  return total;
+}
+
+/// The same, where load(row, j) is batch j of a row.
 template <class T, std::int64_t Batches = lane_batches<T>, class Op, class Load>
 lane_set<T, Batches> combine_rows(const Op& op, std::int64_t first, std::int64_t last, const Load& load) {
-  lane_set<T, Batches> total;
-  if (last - first <= rows_in_sequence) {
+  return combine_leaves_of<T, Batches>(op, first, last, [&](std::int64_t from, std::int64_t to) {
+    lane_set<T, Batches> total;
     total.fill(batch<T>(op.identity));
-    for (std::int64_t row = first; row < last; ++row)
+    for (std::int64_t row = from; row < to; ++row)
       for (std::size_t j = 0; j < total.size(); ++j) total[j] = op(total[j], load(row, j));
     return total;
-  }
-  const std::int64_t blocks = (last - first + rows_in_sequence - 1) / rows_in_sequence;
-  const std::int64_t middle = first + blocks / 2 * rows_in_sequence;
-  total = combine_rows<T, Batches>(op, first, middle, load);
-  const lane_set<T, Batches> rest = combine_rows<T, Batches>(op, middle, last, load);
-  for (std::size_t j = 0; j < total.size(); ++j) total[j] = op(total[j], rest[j]);
+  });
+}
+
+/// The rows of a leaf, which lie one behind the other, while as many bytes of memory at `next` are asked for.
+template <class T, class Op, class In>
+lane_set<T> combine_leaf(const Op& op, const In* in, std::int64_t rows, const void* next) {
+  const auto* ask = static_cast<const std::byte*>(next);
+  lane_set<T> total;
+  total.fill(batch<T>(op.identity));
+  for (const In* const end = in + rows * lane_count<T>; in != end; in += lane_count<T>)
+    for (std::size_t j = 0; j < total.size(); ++j, ask += width<T> * sizeof(In)) {
+      __builtin_prefetch(ask);
+      total[j] = op(total[j], load_whole(in + static_cast<std::int64_t>(j) * width<T>));
+    }
   return total;
 }
 
