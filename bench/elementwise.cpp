@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that is bound by memory, as a share of the bytes a second that copying reaches in the same run on the same threads:
-// `elementwise.<work>.<size>.<threads>t=<GB/s> GB/s ratio=<ours / copy> peer=copy`; random bits a core; functions a core.
+// Work that is bound by memory, as a share of the bytes a second that copying reaches in the same run on the same
+// threads: `elementwise.<work>.<size>.<threads>t=<GB/s> GB/s ratio=<ours / copy> peer=copy`; random bits a core, and
+// numbers made of them by the bits they take; functions a core.
+#include "copies.hpp"
 #include "support.hpp"
 
-#include <tessera/kernels/parallel.hpp>
 #include <tessera/tessera.hpp>
 
+#include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -29,17 +30,8 @@ struct destination {
 };
 inline constexpr auto chain_into = [](auto& to, auto x, auto y) { to.z = ts::relu(x * 0.5 + y) - x; };
 
-/// Copies as the kernels work: each thread a part.
-void copy(std::vector<float>& to, const std::vector<float>& from) {
-  constexpr std::int64_t part = 1 << 16;
-  const auto n = static_cast<std::int64_t>(to.size());
-  ts::kernels::parallel_for((n + part - 1) / part, n > part, [&](std::int64_t i) {
-    const auto count = static_cast<std::size_t>(std::min(part, n - i * part));
-    std::memcpy(to.data() + i * part, from.data() + i * part, count * sizeof(float));
-  });
-}
-
-/// Arrays of N elements: three for what reads two and writes one, beside a copy of as many bytes.
+/// Arrays of N elements, beside copies of as many bytes from and to memory that is as large altogether: what fits a
+/// cache for one has to fit it for the other.
 template <std::int64_t N>
 void measure(const char* size, int calls) {
   const std::vector<float> host(static_cast<std::size_t>(N), 1.5f);
@@ -47,32 +39,48 @@ void measure(const char* size, int calls) {
   const auto x = ts::device_put<ts::shape<N>, ts::P<>, ts::mesh<>>(host);
   const auto y = ts::device_put<ts::shape<N>, ts::P<>, ts::mesh<>>(host);
   const auto matrix = ts::device_put<ts::shape<N / 1024, 1024>, ts::P<>, ts::mesh<>>(host);
-  std::vector<float> copied(host.size());
   struct work {
     const char* name;
-    double arrays;
+    std::size_t arrays;
     std::function<void()> run;
   };
-  const std::vector<work> all{
-      {"copy", 2, [&] { copy(copied, host); }},        {"chain", 3, [&] { ts::jit<chain_into>(to, x, y); }},
-      {"sum", 1, [&] { ts::jit<total>(x); }},          {"max", 1, [&] { ts::jit<largest>(x); }},
-      {"sum_rows", 1, [&] { ts::jit<rows>(matrix); }}, {"sum_columns", 1, [&] { ts::jit<columns>(matrix); }},
-      {"sum_of_squares", 1, [&] { ts::jit<norm>(x); }}};
+  const std::vector<work> all{{"chain", 3, [&] { ts::jit<chain_into>(to, x, y); }},
+                              {"sum", 1, [&] { ts::jit<total>(x); }},
+                              {"max", 1, [&] { ts::jit<largest>(x); }},
+                              {"sum_rows", 1, [&] { ts::jit<rows>(matrix); }},
+                              {"sum_columns", 1, [&] { ts::jit<columns>(matrix); }},
+                              {"sum_of_squares", 1, [&] { ts::jit<norm>(x); }}};
+  const bench::copies one(N / 2), three(N / 2 * 3);
   for (int threads : {1, 2}) {
     const ts::max_threads limit(threads);
     std::vector<bench::contender> contenders;
+    for (const bench::copies* c : {&one, &three}) {
+      contenders.push_back({"memcpy", [c] { c->by_memcpy(); }});
+      contenders.push_back({"loop", [c] { c->by_loop(); }});
+    }
     for (const work& w : all) contenders.push_back({w.name, w.run});
     const std::vector<double> seconds = bench::median_seconds(contenders, 9, calls);
-    const auto rate = [&](std::size_t i) { return all[i].arrays * 4.0 * static_cast<double>(N) / seconds[i] * 1e-9; };
-    for (std::size_t i = 0; i < all.size(); ++i)
-      std::printf("elementwise.%s.%s.%dt=%.1f GB/s ratio=%.2f peer=copy\n", all[i].name, size, threads, rate(i),
-                  rate(i) / rate(0));
+    const auto rate = [](std::size_t arrays, double took) {
+      return static_cast<double>(arrays) * 4.0 * static_cast<double>(N) / took * 1e-9;
+    };
+    const double copied[] = {rate(1, std::min(seconds[0], seconds[1])), rate(3, std::min(seconds[2], seconds[3]))};
+    std::printf("elementwise.copy_one.%s.%dt=%.1f GB/s ratio=1.00 peer=copy\n", size, threads, copied[0]);
+    std::printf("elementwise.copy_three.%s.%dt=%.1f GB/s ratio=1.00 peer=copy\n", size, threads, copied[1]);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const double ours = rate(all[i].arrays, seconds[4 + i]);
+      std::printf("elementwise.%s.%s.%dt=%.1f GB/s ratio=%.2f peer=copy\n", all[i].name, size, threads, ours,
+                  ours / copied[all[i].arrays / 2]);
+    }
   }
 }
 
 template <const auto& F>
 inline constexpr auto applied = [](auto x) { return F(x); };
-inline constexpr auto random_bits = [](auto key) { return ts::random::bits<ts::shape<1 << 14>>(key); };
+using drawn = ts::shape<1 << 14>;
+inline constexpr auto random_bits = [](auto key) { return ts::random::bits<drawn>(key); };
+inline constexpr auto random_uniform = [](auto key) { return ts::random::uniform<drawn>(key); };
+inline constexpr auto random_normal = [](auto key) { return ts::random::normal<drawn>(key); };
+inline constexpr auto random_bernoulli = [](auto key) { return ts::random::bernoulli<drawn>(key, 0.3); };
 
 /// What fits the first two caches, on one thread.
 void measure_functions() {
@@ -87,10 +95,14 @@ void measure_functions() {
       {"sin", [&] { ts::jit<applied<ts::sin>>(x); }},         {"cos", [&] { ts::jit<applied<ts::cos>>(x); }},
       {"sigmoid", [&] { ts::jit<applied<ts::sigmoid>>(x); }}, {"gelu", [&] { ts::jit<applied<ts::gelu>>(x); }}};
   const auto key = ts::device_put<ts::shape<2>, ts::P<>, ts::mesh<>>(std::vector<std::uint32_t>{0, 7});
+  const std::vector<bench::contender> draws{{"random_bits", [&] { ts::jit<random_bits>(key); }},
+                                            {"random_uniform", [&] { ts::jit<random_uniform>(key); }},
+                                            {"random_normal", [&] { ts::jit<random_normal>(key); }},
+                                            {"random_bernoulli", [&] { ts::jit<random_bernoulli>(key); }}};
   const std::vector<double> seconds = bench::median_seconds(all, 15, 50);
-  const std::vector<double> drawn =
-      bench::median_seconds({{"random_bits", [&] { ts::jit<random_bits>(key); }}}, 15, 50);
-  std::printf("elementwise.random_bits=%.2f GB/s ratio=none peer=none\n", n * 4 / drawn[0] * 1e-9);
+  const std::vector<double> took = bench::median_seconds(draws, 15, 50);
+  for (std::size_t i = 0; i < draws.size(); ++i)
+    std::printf("elementwise.%s=%.2f GB/s ratio=none peer=none\n", draws[i].name.c_str(), n * 4 / took[i] * 1e-9);
   for (std::size_t i = 0; i < all.size(); ++i)
     std::printf("elementwise.%s=%.3f ns ratio=none peer=none\n", all[i].name.c_str(), seconds[i] / n * 1e9);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Updates of 8 million parameters by SGD with momentum and by AdamW: milliseconds, bytes a second as a share of what a copy
 // of as many bytes reaches, and how much faster than PyTorch's where python3-torch is installed (else `peer=absent`).
+#include "copies.hpp"
 #include "support.hpp"
 
 #include <tessera/tessera.hpp>
 
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -55,12 +55,12 @@ std::optional<double> peer_milliseconds(const std::string& name) {
 
 int main() {
   constexpr double parameters = 8 * (1024 * 1024 + 1024);
-  std::vector<char> from(1 << 28, 1), to(from.size(), 2);
+  const bench::copies copy(1 << 25);
   const std::vector<bench::contender> steps{{"sgd_momentum", make_step(ts::optim::sgd(0.1, 0.9))},
                                             {"adamw", make_step(ts::optim::adamw(1e-3))},
-                                            {"copy", [&] { std::memcpy(to.data(), from.data(), from.size()); }}};
+                                            {"copy", [&] { copy.by_memcpy(); }}};
   const std::vector<double> seconds = bench::median_seconds(steps, 9, 3);
-  const double copied = 2 * static_cast<double>(from.size()) / seconds[2];
+  const double copied = copy.bytes() / seconds[2];
   const double bytes[] = {20 * parameters, 28 * parameters};
   for (std::size_t i = 0; i < 2; ++i) {
     const char* const name = steps[i].name.c_str();
