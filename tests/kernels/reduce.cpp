@@ -295,8 +295,8 @@ TEMPLATE_TEST_CASE("Leaves of 32 rows combine to the bits of a reduction of all 
     const auto size = static_cast<std::size_t>(inner);
     std::vector<out_type> expected(size), found(size), leaf(static_cast<std::size_t>(leaves) * size);
     for (const reduce_kind kind : kinds) {
-      on_threads(2, [&, kind, rows = rows, inner = inner] {
-        kernels::reduce(kind, in.data(), expected.data(), 1, rows, inner, true);
+      on_threads(2, [&, kind, n = rows, columns = inner] {
+        kernels::reduce(kind, in.data(), expected.data(), 1, n, columns, true);
       });
       for (std::int64_t i = 0; i < leaves; ++i)
         kernels::reduce(kind, in.data() + i * 32 * inner, leaf.data() + i * inner, 1,

@@ -153,33 +153,35 @@ struct fused_kernel {
     lane_set::template store<type>(to, r.template get<type>(code::result_register(I)));
   }
 
-  /// From vector `first` on as many as can be done Count at a time; returns the first that is left.
+  /// Columns from `first` on, as long as Count vectors are left; returns the first column that is left.
   template <std::size_t Count, int... Source, int... Instruction, int... Result>
-  static std::int64_t loop(const fused_row& row, std::int64_t first, std::int64_t vectors,
+  static std::int64_t loop(const fused_row& row, std::int64_t first, std::int64_t columns,
                            std::integer_sequence<int, Source...>, std::integer_sequence<int, Instruction...>,
                            std::integer_sequence<int, Result...>) {
-    constexpr auto step = static_cast<std::int64_t>(Count);
+    constexpr std::int64_t step = static_cast<std::int64_t>(Count) * width;
     registers r[Count];
     for (registers& each : r) (load_once<Source>(each, row), ...);
-    for (; first + step <= vectors; first += step) {
-      const auto column = [first](std::size_t i) { return (first + static_cast<std::int64_t>(i)) * width; };
-      for (std::size_t i = 0; i < Count; ++i) (load<Source>(r[i], row, column(i)), ...);
+    std::int64_t column = first;
+    for (; columns - column >= step; column += step) {
+      for (std::size_t i = 0; i < Count; ++i)
+        (load<Source>(r[i], row, column + static_cast<std::int64_t>(i) * width), ...);
       (execute_together<Instruction>(r), ...);
-      for (std::size_t i = 0; i < Count; ++i) (store<Result>(r[i], row, column(i)), ...);
+      for (std::size_t i = 0; i < Count; ++i)
+        (store<Result>(r[i], row, column + static_cast<std::int64_t>(i) * width), ...);
     }
-    return first;
+    return column;
   }
   template <std::size_t Count>
-  static std::int64_t loop(const fused_row& row, std::int64_t first, std::int64_t vectors) {
-    return loop<Count>(row, first, vectors, std::make_integer_sequence<int, code::sources>{},
+  static std::int64_t loop(const fused_row& row, std::int64_t first, std::int64_t columns) {
+    return loop<Count>(row, first, columns, std::make_integer_sequence<int, code::sources>{},
                        std::make_integer_sequence<int, code::instructions>{},
                        std::make_integer_sequence<int, code::results>{});
   }
 
   static void loop(const fused_row& row, std::int64_t vectors) {
     std::int64_t done = 0;
-    if constexpr (together > 1) done = loop<together>(row, 0, vectors);
-    loop<1>(row, done, vectors);
+    if constexpr (together > 1) done = loop<together>(row, 0, vectors * width);
+    loop<1>(row, done, vectors * width);
   }
 
   static void run(const fused_call& call, const fused_range& range) {
