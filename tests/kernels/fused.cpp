@@ -456,6 +456,7 @@ TEST_CASE("an element has the same bits wherever it stands") {
   check.operator()<op::cos>();
   check.operator()<op::tanh>();
   check.operator()<op::logistic>();
+  check.operator()<op::gelu>();
   check.operator()<op::erf>();
   check.operator()<op::sin>();
 }

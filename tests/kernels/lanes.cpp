@@ -3,6 +3,7 @@
 #include "support.hpp"
 
 #include <tessera/kernels/lanes.hpp>
+#include <tessera/kernels/naive_fused.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -128,6 +129,33 @@ struct check_bound {
 TEST_CASE("functions of float32 are within two units in the last place, over the whole range") {
   for_each_function(check_bound{4099});
 }
+TEST_CASE("gelu of float32 is within two units in the last place, its derivative within 2^-22, over the whole range") {
+#if defined(__FMA__) || defined(__AVX512F__)
+  constexpr double bound = 1.4, tiny_bound = 1.6;
+#else
+  constexpr double bound = 250, tiny_bound = 250;  // exp's argument is not known to more digits there
+#endif
+  std::vector<float> x;
+  for (std::uint64_t bits = 0; bits >> 32 == 0; bits += 4099)
+    x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+  const std::vector<float> y = unary<op::gelu>(x), slope = unary<op::gelu_slope>(x);
+  double worst = 0, worst_of_tiny = 0, worst_of_slope = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double exact = kernels::naive::gelu(static_cast<double>(x[i]));
+    const double exact_slope = kernels::naive::gelu_slope(static_cast<double>(x[i]));
+    CHECK(std::isnan(slope[i]) == std::isnan(exact_slope));
+    if (std::isnan(exact_slope)) continue;
+    worst_of_slope = std::max(worst_of_slope, std::abs(static_cast<double>(slope[i]) - exact_slope));
+    if (std::abs(exact) < 0x1p-118 && x[i] < -1)
+      worst_of_tiny = std::max(
+          worst_of_tiny, std::abs(static_cast<double>(y[i]) - exact) / std::max(0x1p-146, std::abs(exact) * 0x1p-23));
+    else worst = std::max(worst, ulps<float>(y[i], static_cast<long double>(exact)));
+  }
+  CHECK(worst <= bound);
+  CHECK(worst_of_tiny <= tiny_bound);
+  CHECK(worst_of_slope <= 0x1p-22);
+}
+
 TEST_CASE("the same for each of all numbers", "[.][exhaustive]") { for_each_function(check_bound{1}); }
 
 // Bounds are what was measured on some million numbers, rounded up: xsimd's functions are not correctly rounded, and
@@ -154,6 +182,15 @@ TEST_CASE("functions of float64 are within four units in the last place but for 
   check_function<op::cos, double>([](long double x) { return std::cos(x); }, 2);
   check_function<op::erf, double>([](long double x) { return std::erf(x); }, 80);
   check_function<op::rsqrt, double>([](long double x) { return 1 / std::sqrt(x); }, 1.5);
+}
+
+TEMPLATE_TEST_CASE("gelu and its derivative know infinities, and the sign of zero", "", float, double) {
+  constexpr TestType infinity = std::numeric_limits<TestType>::infinity();
+  const std::vector<TestType> x{0, -TestType(0), infinity, -infinity, 300, -300};
+  CHECK(unary<op::gelu>(x) == std::vector<TestType>{0, 0, infinity, 0, 300, 0});
+  CHECK(std::signbit(unary<op::gelu>(x)[1]));
+  CHECK(unary<op::gelu_slope>(x) == std::vector<TestType>{0.5, 0.5, 1, 0, 1, 0});
+  CHECK(std::isnan(unary<op::gelu>(std::vector<TestType>{std::numeric_limits<TestType>::quiet_NaN()})[0]));
 }
 
 TEST_CASE("more functions of float32 are within three units in the last place, special values are C's") {

@@ -131,6 +131,8 @@ class naive_graph {
       case op::log1p: return std::log1p(x);
       case op::tanh: return std::tanh(x);
       case op::logistic: return 1 / (1 + std::exp(-x));
+      case op::gelu: return kernels::naive::gelu(x);
+      case op::gelu_slope: return kernels::naive::gelu_slope(x);
       case op::sin: return std::sin(x);
       case op::cos: return std::cos(x);
       case op::erf: return std::erf(x);

@@ -11,7 +11,7 @@ using namespace runtime_test;
 
 namespace {
 
-constexpr transform::product_limits everything{.elements = 1, .row = 1};
+constexpr transform::product_limits everything{.elements = 1, .row = 1, .depth = 1};
 constexpr transform::product_limits nothing{.elements = std::numeric_limits<std::int64_t>::max()};
 
 std::array<int, 4> parts_of(const graph::graph& trace) {

@@ -116,14 +116,15 @@ inline op_case unary_case(op code, double low = 0.5, double high = 2) {
 /// Unary operations on a matrix, away from where they have a corner.
 inline std::vector<op_case> unary_cases(std::int64_t u) {
   std::vector<op_case> cases;
-  for (op code : {op::neg,           op::abs,   op::sign,     op::square, op::sqrt, op::rsqrt, op::exp,  op::log,
-                  op::log1p,         op::tanh,  op::logistic, op::sin,    op::cos,  op::erf,   op::relu, op::copy,
-                  op::stop_gradient, op::expm1, op::exp2,     op::log2,   op::atan, op::sinh,  op::cosh})
+  for (op code :
+       {op::neg,  op::abs,      op::sign, op::square, op::sqrt, op::rsqrt, op::exp,       op::log,           op::log1p,
+        op::tanh, op::logistic, op::sin,  op::cos,    op::erf,  op::relu,  op::copy,      op::stop_gradient, op::expm1,
+        op::exp2, op::log2,     op::atan, op::sinh,   op::cosh, op::gelu,  op::gelu_slope})
     cases.push_back(unary_case(code));
   for (op code : {op::tan, op::asin, op::acos, op::erf_inv}) cases.push_back(unary_case(code, -0.75, 0.75));
   for (op code : {op::floor, op::ceil, op::round, op::trunc}) cases.push_back(unary_case(code, 1.1, 1.4));
   for (op code : {op::neg, op::abs, op::sign, op::square, op::exp, op::tanh, op::logistic, op::sin, op::cos, op::erf,
-                  op::relu, op::expm1, op::exp2, op::atan, op::sinh, op::cosh})
+                  op::relu, op::expm1, op::exp2, op::atan, op::sinh, op::cosh, op::gelu, op::gelu_slope})
     cases.push_back(unary_case(code, -2, -0.25));
   for (op_case& c : cases) c.inputs[0].extents = {u, 2 * u};
   return cases;

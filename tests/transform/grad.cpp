@@ -17,9 +17,10 @@ constexpr bool typed_as_primals(graph& g, value y, std::initializer_list<value> 
   return gradients.size() == ids.size();
 }
 
-constexpr op unary_operations[] = {op::neg, op::abs, op::sign,  op::square, op::sqrt,         op::rsqrt,
-                                   op::exp, op::log, op::log1p, op::tanh,   op::logistic,     op::sin,
-                                   op::cos, op::erf, op::relu,  op::copy,   op::stop_gradient};
+constexpr op unary_operations[] = {op::neg,      op::abs,           op::sign, op::square,    op::sqrt,
+                                   op::rsqrt,    op::exp,           op::log,  op::log1p,     op::tanh,
+                                   op::logistic, op::sin,           op::cos,  op::erf,       op::relu,
+                                   op::copy,     op::stop_gradient, op::gelu, op::gelu_slope};
 constexpr op binary_operations[] = {op::add, op::sub, op::mul, op::div, op::max, op::min, op::pow};
 
 constexpr bool unary_gradients_are_typed() {

@@ -42,6 +42,8 @@ enum class op_kind : std::uint8_t {
   X(log1p, elementwise, 1, true)          \
   X(tanh, elementwise, 1, true)           \
   X(logistic, elementwise, 1, true)       \
+  X(gelu, elementwise, 1, true)           \
+  X(gelu_slope, elementwise, 1, true)     \
   X(sin, elementwise, 1, true)            \
   X(cos, elementwise, 1, true)            \
   X(erf, elementwise, 1, true)            \

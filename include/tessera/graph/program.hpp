@@ -55,6 +55,19 @@ struct access {
   }
 };
 
+/// Places in `strides` of what a product reads or writes scattered: from row to row, from matrix to matrix, from the first
+/// matrix of a line to that of the next, and how many a line has. All are 0 where matrices lie one behind the other, row by
+/// row.
+enum matrix_strides : std::uint8_t { row_distance, matrix_distance, line_distance, matrices_in_line };
+
+constexpr bool lies_scattered(const access& a) { return a.strides[row_distance] != 0; }
+
+/// Elements before the first one of matrix number `group` that lies scattered.
+constexpr std::int64_t first_of_matrix(const access& a, std::int64_t group) {
+  const std::int64_t in_line = a.strides[matrices_in_line];
+  return a.offset + group / in_line * a.strides[line_distance] + group % in_line * a.strides[matrix_distance];
+}
+
 /// How a fused instruction list gets at a source along the innermost dimension: one element for all, neighbours,
 /// elements at a distance, or no memory but the position itself.
 enum class source_mode : std::uint8_t { repeated, contiguous, strided, count_repeated, count };

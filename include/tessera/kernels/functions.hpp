@@ -22,43 +22,50 @@ using graph::op;
 using floats = xsimd::batch<float>;
 using integers = xsimd::batch<std::int32_t>;
 
-/// 2^n for n from -126 to 127.
-inline floats power_of_two(const integers& n) { return xsimd::bitwise_cast<floats>((n + integers(127)) << 23); }
-
 /// e^r - 1 and n, where x = n ln 2 + r and |r| is at most ln(2) / 2. ln 2 is taken off in two parts, the first so short
 /// that its product with n is exact; then r + r^2 q(r) with the polynomial that is nearest on that interval, off by 2^-28.
 struct reduced_exponential {
-  floats rest;
-  integers n;
+  floats rest, n;
 
-  explicit reduced_exponential(const floats& x) {
-    const floats whole = xsimd::nearbyint(x * floats(std::numbers::log2e_v<float>));
-    const floats r = detail::fma(whole, floats(-0x1.7f7d1cp-20f), detail::fma(whole, floats(-0x1.62e4p-1f), x));
+  explicit reduced_exponential(const floats& x) : reduced_exponential(x, [](const floats& r) { return r; }) {}
+  /// Of x + low.
+  reduced_exponential(const floats& x, const floats& low)
+      : reduced_exponential(x, [&low](const floats& r) { return r + low; }) {}
+
+ private:
+  template <class F>
+  reduced_exponential(const floats& x, const F& corrected) {
+    n = xsimd::nearbyint(x * floats(std::numbers::log2e_v<float>));
+    const floats r = corrected(detail::fma(n, floats(-0x1.7f7d1cp-20f), detail::fma(n, floats(-0x1.62e4p-1f), x)));
     floats q(0x1.6db4e8p-10f);
     for (float c : {0x1.123bdep-7f, 0x1.55545ep-5f, 0x1.55548ep-3f, 0.5f}) q = detail::fma(q, r, floats(c));
     rest = detail::fma(r * r, q, r);
-    n = xsimd::to_int(whole);
   }
 };
 
-/// e^x as high + low, for x from -105 to 89.5; the scale is applied in two halves, so that subnormal numbers come out.
+/// e^x as high + low, for x from -105 to 89.5.
 struct exponential_parts {
   floats high, low;
 
-  explicit exponential_parts(const floats& x) {
-    const reduced_exponential e(x);
-    const integers half = e.n >> 1;
-    const floats first = power_of_two(half), second = power_of_two(e.n - half);
+  explicit exponential_parts(const floats& x) : exponential_parts(reduced_exponential(x)) {}
+  /// Of x + rest.
+  exponential_parts(const floats& x, const floats& rest) : exponential_parts(reduced_exponential(x, rest)) {}
+
+ private:
+  explicit exponential_parts(const reduced_exponential& e) {
     const floats sum = floats(1.0f) + e.rest;
-    high = sum * first * second;
-    low = (e.rest - (sum - floats(1.0f))) * first * second;
+    high = detail::scaled(sum, e.n);
+    low = detail::scaled(e.rest - (sum - floats(1.0f)), e.n);
   }
 };
 
-/// exp(x) within 1.1 units in the last place, subnormal results and overflow included.
+/// exp(x) within 1.1 units in the last place, subnormal results and overflow included. What is 0 is not computed, since
+/// underflow takes long: hidden scores of attention are such.
 inline floats exp(const floats& x) {
-  const floats above(89.5f), below(-105.0f);
-  return exponential_parts(xsimd::select(x > above, above, xsimd::select(x < below, below, x))).high;
+  const floats above(89.5f), zero(0.0f);
+  const auto none = x < floats(-104.0f);
+  const floats e = exponential_parts(xsimd::select(x > above, above, xsimd::select(none, zero, x))).high;
+  return xsimd::select(none, zero, e);
 }
 
 /// 1 / (1 + exp(-x)) within 1.1 units (1.4 where nothing is fused): from exp(-|x|), so that nothing overflows; what the
@@ -106,7 +113,7 @@ xsimd::batch<T> expm1(const xsimd::batch<T>& x, const xsimd::batch<T>& exponenti
   if constexpr (sizeof(T) == 4) {
     const batch last(T{-40});
     const reduced_exponential e(xsimd::select(large, batch(T{1}), xsimd::select(x < last, last, x)));
-    const batch scale = power_of_two(e.n);
+    const batch scale = detail::scaled(batch(T{1}), e.n);
     near = detail::fma(scale, e.rest, scale - batch(T{1}));
   } else {
     near = xsimd::expm1(xsimd::select(large, batch(T{1}), x));

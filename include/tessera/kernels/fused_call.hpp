@@ -103,6 +103,8 @@ struct fused_rows {
   const fused_call& call;
   fused_row row;
   fused_row padded;
+  std::int64_t line_strides[max_fused_arrays];  ///< from row to row, in elements
+  std::int64_t line_bytes[max_fused_arrays];    ///< and in bytes of memory
   alignas(max_vector_bytes) std::byte room[max_fused_arrays][static_cast<std::size_t>(max_vector_bytes)];
 
   fused_rows(const int* words, std::int64_t lanes, fused_loop what, const fused_call& c)
@@ -110,6 +112,9 @@ struct fused_rows {
     for (int a = 0; a < arrays.all; ++a) {
       row.strides[a] = column_stride(a);
       padded.strides[a] = 1;
+      line_strides[a] = call.rank < 2 ? 0 : call.strides[a][call.rank - 2];
+      line_bytes[a] = arrays.counts(a) ? 0 : line_strides[a] * arrays.sizes[a];
+      if (arrays.counts(a)) row.at[a] = nullptr;
     }
   }
 
@@ -134,6 +139,19 @@ struct fused_rows {
     for (int a = 0; a < arrays.all; ++a) {
       if (arrays.counts(a)) row.counts[a] += call.base[a];
       else row.at[a] = static_cast<std::byte*>(call.data[a]) + row.counts[a] * arrays.sizes[a];
+    }
+  }
+
+  /// Rows up to the end of the line of rows that `number` stands in, itself among them.
+  std::int64_t rows_in_line(std::int64_t number) const {
+    return call.rank < 2 ? 1 : call.extents[call.rank - 2] - number % call.extents[call.rank - 2];
+  }
+
+  /// The same columns of the next row of the line.
+  void step() {
+    for (int a = 0; a < arrays.all; ++a) {
+      row.counts[a] += line_strides[a];
+      row.at[a] += line_bytes[a];
     }
   }
 
@@ -169,8 +187,14 @@ TESSERA_COMPILED void run_fused_rows(const int* words, std::int64_t width, fused
   fused_rows rows(words, width, loop, call);
   const std::int64_t columns = range.last_column - range.first_column;
   const std::int64_t whole = columns / width;
-  for (std::int64_t number = range.first_row; number < range.last_row; ++number) {
-    rows.start(number, range.first_column);
+  std::int64_t in_line = 0;
+  for (std::int64_t number = range.first_row; number < range.last_row; ++number, --in_line) {
+    if (in_line > 0) {
+      rows.step();
+    } else {
+      rows.start(number, range.first_column);
+      in_line = rows.rows_in_line(number);
+    }
     if (whole > 0) loop(rows.row, whole);
     if (columns > whole * width) rows.finish(whole * width, columns - whole * width);
   }

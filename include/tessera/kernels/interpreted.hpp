@@ -43,6 +43,8 @@ double lane_function(graph::op code, double x) {
     case op::log1p: return lane_of<op::log1p, D>(x);
     case op::tanh: return lane_of<op::tanh, D>(x);
     case op::logistic: return lane_of<op::logistic, D>(x);
+    case op::gelu: return lane_of<op::gelu, D>(x);
+    case op::gelu_slope: return lane_of<op::gelu_slope, D>(x);
     case op::sin: return lane_of<op::sin, D>(x);
     case op::cos: return lane_of<op::cos, D>(x);
     case op::erf: return lane_of<op::erf, D>(x);

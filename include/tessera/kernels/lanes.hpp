@@ -8,6 +8,7 @@
 #include <tessera/kernels/arch/xsimd.hpp>
 #include <tessera/kernels/detail/instance.hpp>
 #include <tessera/kernels/functions.hpp>
+#include <tessera/kernels/gelu.hpp>
 
 #include <bit>
 #include <cmath>
@@ -205,6 +206,8 @@ struct vector_lanes {
     else if constexpr (Code == op::cos) return cosine<D>(x);
     else if constexpr (Code == op::erf) return error_function<D>(x);
     else if constexpr (Code == op::logistic) return logistic<D>(x);
+    else if constexpr (Code == op::gelu) return kernels::gelu(x);
+    else if constexpr (Code == op::gelu_slope) return kernels::gelu_slope(x);
     else if constexpr (Code == op::bit_not) return batch(~x);
     else return function_of<Code, D>(x);
   }

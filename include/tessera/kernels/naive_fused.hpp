@@ -74,6 +74,8 @@ inline double unary(graph::op code, double x) {
     case op::log1p: return std::log1p(x);
     case op::tanh: return std::tanh(x);
     case op::logistic: return 1 / (1 + std::exp(-x));
+    case op::gelu: return gelu(x);
+    case op::gelu_slope: return gelu_slope(x);
     case op::sin: return std::sin(x);
     case op::cos: return std::cos(x);
     case op::erf: return std::erf(x);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include <tessera/kernels/detail/combine.hpp>
+#include <tessera/kernels/functions.hpp>
 #include <tessera/kernels/parallel.hpp>
 #include <tessera/kernels/reduce.hpp>
 
@@ -30,6 +31,25 @@ template <class T>
 T row_sum(const T* x, std::int64_t n) {
   return combine_line<T>(add<T>{}, n,
                          [x](std::int64_t i, std::int64_t count) { return load_part(x + i, count, T(0)); });
+}
+
+/// e^x for x up to 0, NaN passed on.
+template <class T>
+batch<T> decay(const batch<T>& x) {
+  if constexpr (sizeof(T) == 4) return functions::exp(x);
+  else return xsimd::exp(x);
+}
+
+/// y[j] = exp(x[j] - top), and the sum of n of them, of which only the first `seen` are written and the rest are 0.
+template <class T>
+T decay_row(const T* x, T* y, std::int64_t n, std::int64_t seen, T top) {
+  const batch<T> shift(top), none(T(0));
+  return combine_line<T>(add<T>{}, n, [=](std::int64_t j, std::int64_t count) {
+    if (j >= seen) return none;
+    const batch<T> e = decay<T>(load_part(x + j, count, minus_infinity<T>) - shift);
+    store_part(y + j, count, e);
+    return e;
+  });
 }
 
 /// out[i] = f(i, number of elements from i on), a batch at a time.
@@ -68,10 +88,7 @@ template <class T>
 void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool parallel) {
   using namespace detail;
   for_each_row_with_top(x, y, rows, cols, parallel, T(0), [=](const T* from, T* to, T top) {
-    write_row(to, cols, [=](std::int64_t j, std::int64_t count) {
-      return xsimd::exp(load_part(from + j, count, top) - batch<T>(top));
-    });
-    const batch<T> scale(T(1) / row_sum(to, cols));
+    const batch<T> scale(T(1) / decay_row(from, to, cols, cols, top));
     write_row(to, cols, [=](std::int64_t j, std::int64_t count) { return load_part(to + j, count, T(0)) * scale; });
   });
 }
@@ -95,18 +112,11 @@ bool softmax_of_seen(const T* x, T* y, std::int64_t rows, std::int64_t cols, std
   }
   for (std::int64_t i = 0; i < rows; ++i) {
     T* const to = y + i * cols;
-    const T* const from = x + i * cols;
-    const batch<T> top(tops[i]), none(T(0));
     if (tops[i] == -infinity) {
       std::fill_n(to, seen, T(0));
       continue;
     }
-    write_row(to, seen, [=](std::int64_t j, std::int64_t count) {
-      return xsimd::exp(load_part(from + j, count, tops[i]) - top);
-    });
-    const batch<T> scale(T(1) / combine_line<T>(add<T>{}, cols, [=](std::int64_t j, std::int64_t count) {
-                           return j < seen ? load_part(to + j, count, T(0)) : none;
-                         }));
+    const batch<T> scale(T(1) / decay_row(x + i * cols, to, cols, seen, tops[i]));
     write_row(to, seen, [=](std::int64_t j, std::int64_t count) { return load_part(to + j, count, T(0)) * scale; });
   }
   return true;
@@ -122,7 +132,7 @@ void log_softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool pa
   using namespace detail;
   for_each_row_with_top(x, y, rows, cols, parallel, minus_infinity<T>, [=](const T* from, T* to, T top) {
     const T sum = combine_line<T>(add<T>{}, cols, [=](std::int64_t j, std::int64_t count) {
-      return xsimd::exp(load_part(from + j, count, minus_infinity<T>) - batch<T>(top));
+      return decay<T>(load_part(from + j, count, minus_infinity<T>) - batch<T>(top));
     });
     const batch<T> shift(top), log_sum(std::log(sum));
     write_row(to, cols,
@@ -182,7 +192,7 @@ void log_softmax_backward(const T* logp, const T* g, T* dx, std::int64_t rows, s
     }
     const batch<T> sum(row_sum(gradient, cols));
     write_row(dx + i * cols, cols, [=](std::int64_t j, std::int64_t count) {
-      return load_part(gradient + j, count, T(0)) - xsimd::exp(load_part(out + j, count, T(0))) * sum;
+      return load_part(gradient + j, count, T(0)) - decay<T>(load_part(out + j, count, T(0))) * sum;
     });
   });
 }

@@ -10,6 +10,7 @@
 #include <tessera/kernels/naive.hpp>
 
 #include <cstdint>
+#include <numeric>
 #include <span>
 
 namespace tessera::runtime {
@@ -102,6 +103,7 @@ struct multiplier {
   void run() {
     if (s.axes != 0) return run_summed();
     const std::int64_t shards = run_on.shards_of(s);
+    if (lies_scattered()) return run_scattered(shards);
     for (std::int64_t i = 0; i < shards;) {
       kernels::gemm_problem<T> p = product(run_on.device(s, i));
       std::int64_t together = 1;
@@ -116,6 +118,46 @@ struct multiplier {
   }
 
  private:
+  const graph::access& access(int place) const {
+    return run_on.program_.accesses[static_cast<std::size_t>(s.first + place)];
+  }
+  bool lies_scattered() const {
+    return graph::lies_scattered(access(0)) || graph::lies_scattered(access(1)) || graph::lies_scattered(access(2));
+  }
+
+  /// As many matrices at a time as lie evenly apart in all three arrays.
+  void run_scattered(std::int64_t shards) {
+    const std::int64_t groups = s.sizes[3];
+    std::int64_t evenly = groups;
+    for (int place = 0; place < 3; ++place)
+      if (graph::lies_scattered(access(place)))
+        evenly = std::gcd(evenly, access(place).strides[graph::matrices_in_line]);
+    for (std::int64_t shard = 0; shard < shards; ++shard) {
+      const kernels::gemm_problem<T> whole = product(run_on.device(s, shard));
+      for (std::int64_t first = 0; first < groups; first += evenly) {
+        kernels::gemm_problem<T> p = whole;
+        p.groups = evenly;
+        scatter(0, first, p.a, p.lda, p.a_stride);
+        scatter(1, first, p.b, p.ldb, p.b_stride);
+        scatter(2, first, p.c, p.ldc, p.c_stride);
+        multiply(p, shards);
+      }
+      ++run_on.runs_of_step_;
+    }
+  }
+  /// Goes to matrix number `first` of an operand or the result.
+  template <class P>
+  void scatter(int place, std::int64_t first, P*& at, std::int64_t& leading, std::int64_t& stride) const {
+    const graph::access& way = access(place);
+    if (!graph::lies_scattered(way)) {
+      at += first * stride;
+      return;
+    }
+    at += graph::first_of_matrix(way, first);
+    leading = way.strides[graph::row_distance];
+    stride = way.strides[graph::matrix_distance];
+  }
+
   void prepare(const graph::step& part, std::size_t first_call) {
     part_of_product made;
     made.kernel = run_on.fused_.empty() ? nullptr : run_on.fused_[static_cast<std::size_t>(part.code)];

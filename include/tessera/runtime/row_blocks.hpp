@@ -83,6 +83,26 @@ struct row_runner {
     else normalise<Kind, T>();
   }
 
+  /// Asks for what a product reads scattered, of which too little lies side by side for the processor to see it coming.
+  void ask_ahead() const {
+    const std::int64_t batch = s.sums_rows ? s.sizes[2] : s.sizes[0];
+    const std::int64_t group = rows.first / batch, first = rows.first % batch;
+    for (int place = 0; place < 2; ++place) {
+      const graph::access& way = run_on.program_.accesses[static_cast<std::size_t>(s.first + place)];
+      if (!graph::lies_scattered(way)) continue;
+      const bool turned = s.sizes[4 + place] != 0;
+      const bool by_rows = s.sums_rows ? turned == (place == 0) : place == 0;
+      const std::int64_t lines = s.sizes[place == 0 ? (turned ? 2 : 0) : (turned ? 1 : 2)];
+      const std::int64_t columns = s.sizes[place == 0 ? (turned ? 0 : 2) : (turned ? 2 : 1)];
+      const std::int64_t size = info(run_on.type_of(s.first + place)).size;
+      const std::byte* at = run_on.block(s.first + place, rows.device) + graph::first_of_matrix(way, group) * size;
+      const std::int64_t from = by_rows ? first : 0, to = by_rows ? first + count() : first == 0 ? lines : 0;
+      for (std::int64_t line = from; line < to; ++line)
+        for (std::int64_t byte = 0; byte < columns * size; byte += 64)
+          __builtin_prefetch(at + line * way.strides[graph::row_distance] * size + byte, 0, 2);
+    }
+  }
+
  private:
   template <class>
   friend struct row_runner;
@@ -136,44 +156,63 @@ struct row_runner {
     if (rest < last) run_elements(call, rest, last);
   }
 
+  /// Where matrix number `group` of access `a` of a product starts, and how far apart its rows lie.
   template <class T>
-  void dot() const {
+  struct matrix {
+    T* at;
+    std::int64_t leading;
+  };
+  template <class T>
+  matrix<T> matrix_of(int a, std::int64_t group, std::int64_t lines, std::int64_t columns) const {
+    const graph::access& way = run_on.program_.accesses[static_cast<std::size_t>(a)];
+    if (!graph::lies_scattered(way)) return {array<T>(a) + group * lines * columns, columns};
+    return {array<T>(a) + graph::first_of_matrix(way, group), way.strides[graph::row_distance]};
+  }
+
+  /// The whole product of the matrices of one batch.
+  template <class T>
+  kernels::gemm_problem<T> product_of(std::int64_t group) const {
     kernels::gemm_problem<T> p;
     p.m = s.sizes[0], p.n = s.sizes[1], p.k = s.sizes[2];
     p.a_transposed = s.sizes[4] != 0, p.b_transposed = s.sizes[5] != 0;
-    p.a = array<T>(s.first), p.b = array<T>(s.first + 1), p.c = array<T>(s.first + 2);
-    p.ldc = p.n;
-    if (s.sums_rows) sum_over_rows(p);
-    else make_rows(p);
+    const auto a = matrix_of<T>(s.first, group, p.a_transposed ? p.k : p.m, p.a_transposed ? p.m : p.k);
+    const auto b = matrix_of<T>(s.first + 1, group, p.b_transposed ? p.n : p.k, p.b_transposed ? p.k : p.n);
+    const auto c = matrix_of<T>(s.first + 2, group, p.m, p.n);
+    p.a = a.at, p.b = b.at, p.c = c.at;
+    p.lda = a.leading, p.ldb = b.leading, p.ldc = c.leading;
+    return p;
   }
 
-  /// c += a^T b over the rows of the block, into the array of the block's batch.
   template <class T>
-  void sum_over_rows(kernels::gemm_problem<T> p) const {
-    const std::int64_t depth = p.k, batch = rows.first / depth, done = rows.first % depth;
-    p.a += p.a_transposed ? rows.first * p.m : batch * p.m * depth + done;
-    p.b += p.b_transposed ? batch * p.n * depth + done : rows.first * p.n;
-    p.c += batch * p.m * p.n;
-    p.lda = p.a_transposed ? p.m : depth, p.ldb = p.b_transposed ? depth : p.n;
+  void dot() const {
+    const std::int64_t rows_of_matrix = s.sums_rows ? s.sizes[2] : s.sizes[0];
+    const kernels::gemm_problem<T> p = product_of<T>(rows.first / rows_of_matrix);
+    if (s.sums_rows) sum_over_rows(p, rows.first % rows_of_matrix);
+    else make_rows(p, rows.first % rows_of_matrix);
+  }
+
+  /// c += a^T b over the rows of the block, `done` of which are summed already, into the array of the block's batch.
+  template <class T>
+  void sum_over_rows(kernels::gemm_problem<T> p, std::int64_t done) const {
+    p.a += p.a_transposed ? done * p.lda : done;
+    p.b += p.b_transposed ? done : done * p.ldb;
     p.k = count();
     p.accumulate = done > 0;
-    const std::int64_t m = p.m;
+    const std::int64_t m = p.m, n = p.n;
     if (p.a_transposed && rows.leaves_out(p.m)) p.m = rows.seen;
     if (!p.b_transposed && rows.leaves_out(p.n)) p.n = rows.seen;
     for (std::int64_t i = 0; i < m && done == 0; ++i)
-      if (const std::int64_t from = i < p.m ? p.n : 0; from < p.ldc)
-        std::fill(p.c + i * p.ldc + from, p.c + (i + 1) * p.ldc, T(0));
+      if (const std::int64_t from = i < p.m ? p.n : 0; from < n)
+        std::fill(p.c + i * p.ldc + from, p.c + i * p.ldc + n, T(0));
     kernels::gemm(p, false);
   }
 
-  /// c = a b for the rows of the block. Along a depth of which a part is left out, sums are taken in the parts of the
+  /// c = a b for the rows of the block, from row `first` of the batch on. Along a depth of which a part is left out, sums are taken in the parts of the
   /// whole depth.
   template <class T>
-  void make_rows(kernels::gemm_problem<T> p) const {
-    p.b += rows.first / p.m * p.k * p.n;
-    p.a += rows.first * p.k;
-    p.c += rows.first * p.n;
-    p.lda = p.k, p.ldb = p.b_transposed ? p.k : p.n;
+  void make_rows(kernels::gemm_problem<T> p, std::int64_t first) const {
+    p.a += first * p.lda;
+    p.c += first * p.ldc;
     p.m = count();
     if (rows.leaves_out(p.n)) p.n = rows.seen;
     if (!rows.leaves_out(p.k)) return kernels::gemm(p, false);
@@ -362,6 +401,8 @@ struct group_runner {
   void run_block(row_block& rows) const {
     rows.seen = group.columns;
     if (group.columns > 0) rows.seen = seen_columns<Executor>{run_on, step(group.masking_step), rows}();
+    for (int i = group.first; i < group.first + group.count; ++i)
+      if (step(i).kind == graph::step_kind::dot) row_runner<Executor>{run_on, step(i), rows}.ask_ahead();
     for (int i = group.first; i < group.first + group.count; ++i) {
       run(i, rows);
       if (!rows.again) continue;

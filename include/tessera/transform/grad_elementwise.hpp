@@ -36,6 +36,19 @@ constexpr value unbroadcast(value ct, const aval& operand) {
   return graph::reshard(graph::reduce(op::reduce_sum, ct, repeated, operand.rank != 0, &cuts), wanted);
 }
 
+/// The second derivative of gelu(x) = x s(z), z = k (x + c x^3): s (1 - s) (2 z' + x (z'' + z'^2 (1 - 2 s))). Beyond 10 s is
+/// 0 or 1, so x is kept within.
+constexpr value gelu_curvature(value x) {
+  constexpr double k = 1.5957691216057308, c = 0.044715;
+  const auto bound = [&](double end) { return graph::number_like(x, end); };
+  const value below = graph::select(graph::binary(op::gt, x, bound(10)), bound(10), x);
+  const value near = graph::select(graph::binary(op::lt, below, bound(-10)), bound(-10), below);
+  const value square = near * near;
+  const value s = graph::unary(op::logistic, near * (k * c * square + k));
+  const value slope = 3 * k * c * square + k;
+  return s * (1.0 - s) * (2.0 * slope + near * (6 * k * c * near + slope * slope * (1.0 - 2.0 * s)));
+}
+
 /// d(unary)/dx times ct, from the operand x and the result y.
 constexpr value unary_cotangent(op code, value x, value y, value ct) {
   const auto zero = [&] { return graph::number_like(ct, 0); };
@@ -51,6 +64,8 @@ constexpr value unary_cotangent(op code, value x, value y, value ct) {
     case op::log1p: return ct / (x + 1.0);
     case op::tanh: return ct * ((1.0 - y) * (y + 1.0));
     case op::logistic: return ct * (y * (1.0 - y));
+    case op::gelu: return ct * graph::unary(op::gelu_slope, x);
+    case op::gelu_slope: return ct * gelu_curvature(x);
     case op::sin: return ct * graph::unary(op::cos, x);
     case op::cos: return -(ct * graph::unary(op::sin, x));
     case op::erf: return ct * (2.0 * std::numbers::inv_sqrtpi * graph::unary(op::exp, -graph::unary(op::square, x)));

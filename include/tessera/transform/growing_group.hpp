@@ -21,6 +21,7 @@ struct row_use {
   std::int64_t elements = 0;  ///< of a row, or 0 where it is read whole or added to
   int times = 0;
   bool written = false;
+  bool scattered = false;  ///< products alone have to do with it, and each writes a part of its own
 };
 
 /// Memory that accesses may conflict over: that of a whole buffer, or of an argument or result by its number.
@@ -101,25 +102,33 @@ struct growing_group {
 
   constexpr const graph::buffer& buffer(int b) const { return p.buffers[static_cast<std::size_t>(b)]; }
 
+  /// Whether access `a` of a step writes parts of rows of an array that other products write other parts of.
+  constexpr bool writes_scattered(const graph::step& s, int a) const {
+    return s.kind == graph::step_kind::dot && a >= s.first + s.sources &&
+           graph::lies_scattered(p.accesses[static_cast<std::size_t>(a)]);
+  }
+
   /// Whether an access of this kind leaves each block of rows with what it needs, whatever other blocks have done.
-  constexpr bool agrees(int b, std::int64_t elements, bool writes) const {
+  constexpr bool agrees(int b, std::int64_t elements, bool writes, bool scattered) const {
     for (const row_use& use : uses) {
       if (key(use.buffer) != key(b) || !(use.written || writes)) continue;
+      if (scattered && use.scattered && use.buffer == b) continue;
       if (elements == 0 || use.elements != elements) return false;
       if (use.buffer == b ? writes : !same_place(buffer(use.buffer), buffer(b))) return false;
     }
     return true;
   }
 
-  constexpr void note(int b, std::int64_t elements, bool writes) {
+  constexpr void note(int b, std::int64_t elements, bool writes, bool scattered) {
     for (row_use& use : uses)
       if (use.buffer == b) {
         if (use.elements != elements) use.elements = 0;
         use.written |= writes;
+        use.scattered &= scattered;
         ++use.times;
         return;
       }
-    uses.push_back({b, elements, 1, writes});
+    uses.push_back({b, elements, 1, writes, scattered});
   }
 
   /// Whether a step that reads and writes one memory does so element by element.
@@ -161,6 +170,14 @@ struct growing_group {
     return false;
   }
 
+  /// Whether access `a` of a product reads an array that the group reads too, but not row by row.
+  constexpr bool reads_beside(const graph::step& s, int a) const {
+    bool found = false;
+    for (const row_use& use : uses)
+      found |= use.buffer == p.accesses[static_cast<std::size_t>(a)].buffer && !use.written;
+    return found && s.kind == graph::step_kind::dot && graph::lies_scattered(p.accesses[static_cast<std::size_t>(a)]);
+  }
+
   /// Whether the step reads rows that the group made or, right behind it or if both meet soon, that it reads.
   constexpr bool related(int i, bool as_sum) const {
     if (members.empty()) return true;
@@ -168,7 +185,7 @@ struct growing_group {
     bool made = false, shared = false;
     for (int a = s.first; a < s.first + s.sources; ++a) {
       made |= has_rows(s, a, as_sum, false);
-      shared |= has_rows(s, a, as_sum, true);
+      shared |= has_rows(s, a, as_sum, true) || reads_beside(s, a);
     }
     const bool dot = s.kind == graph::step_kind::dot;
     return made || (shared && (dot ? meets_group(i) : before.empty() && after.empty()));
@@ -187,8 +204,8 @@ struct growing_group {
       const int b = p.accesses[static_cast<std::size_t>(a)].buffer;
       const std::int64_t elements = b < 0 ? 0 : row_elements(p, s, a, rows, as_sum);
       const bool writes = a >= s.first + s.sources;
-      if (b >= 0 && !agrees(b, elements, writes)) return false;
-      if (writes && elements == 0 && !as_sum) return false;
+      if (b >= 0 && !agrees(b, elements, writes, writes_scattered(s, a))) return false;
+      if (writes && elements == 0 && !as_sum && !writes_scattered(s, a)) return false;
       if (elements * info(buffer(b < 0 ? 0 : b).type).size > longest_row_bytes) return false;
     }
     return true;
@@ -200,7 +217,7 @@ struct growing_group {
     (s.kind == graph::step_kind::reduce ? folds : sums) |= as_sum;
     for (int a = s.first; a < s.first + s.sources + s.results; ++a)
       if (const int b = p.accesses[static_cast<std::size_t>(a)].buffer; b >= 0)
-        note(b, row_elements(p, s, a, rows, as_sum), a >= s.first + s.sources);
+        note(b, row_elements(p, s, a, rows, as_sum), a >= s.first + s.sources, writes_scattered(s, a));
     members.push_back(i);
     member_sums.push_back(as_sum ? 1 : 0);
     inside.add(p, s, key);

@@ -15,6 +15,7 @@
 #include <tessera/transform/partition.hpp>
 #include <tessera/transform/placement.hpp>
 #include <tessera/transform/product_fusion.hpp>
+#include <tessera/transform/products_in_place.hpp>
 #include <tessera/transform/propagate.hpp>
 #include <tessera/transform/recompute.hpp>
 #include <tessera/transform/revive.hpp>
@@ -51,6 +52,7 @@ constexpr graph::program plan(const graph::graph& global, const graph::graph& pa
   lower_units(pass);
   sum_while_multiplying(out);
   place_results(local, out, pass.buffer_of);
+  if (limits.in_place) products_in_place(out).run();
   start_in_results(out);
   if (out.loops > 0) reuse_slices(out);
   if (groups == grouping::by_rows) group_rows(out);

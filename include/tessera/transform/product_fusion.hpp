@@ -14,6 +14,8 @@ namespace tessera::transform {
 struct product_limits {
   std::int64_t elements = 1 << 12;
   std::int64_t row = 32;
+  std::int64_t depth = 8;  ///< of a product that others finish, on fewer threads than they would get alone
+  bool in_place = true;    ///< whether products read and write matrices where others need them
 };
 
 /// What an operand of a product is made of by one cheap fused step alone is made block by block while the product packs
@@ -35,7 +37,8 @@ class product_fusion {
       if (grouped_[static_cast<std::size_t>(i)] || !takes_parts(at(i))) continue;
       if (const int maker = maker_of_operand(i, 0); maker >= 0) attach_maker(maker, i, graph::product_part::makes_lhs);
       if (const int maker = maker_of_operand(i, 1); maker >= 0) attach_maker(maker, i, graph::product_part::makes_rhs);
-      for (int last = i, user = 0; parts_behind(i, last) < graph::max_finishing && (user = finisher(i, last)) >= 0;) {
+      for (int last = i, user = 0; at(i).sizes[2] >= limits_.depth && parts_behind(i, last) < graph::max_finishing &&
+                                   (user = finisher(i, last)) >= 0;) {
         move(user, ++last);
         at(last).part = graph::product_part::finishes;
       }
@@ -55,6 +58,7 @@ class product_fusion {
   constexpr bool takes_parts(const graph::step& s) const {
     return s.kind == graph::step_kind::dot && s.axes == 0 && is_floating(buffer(buffer_of(s.first)).type) &&
            !is_sixteen_bit(buffer(buffer_of(s.first + 2)).type) &&
+           !graph::lies_scattered(p_.accesses[static_cast<std::size_t>(s.first + 2)]) &&
            s.sizes[0] * s.sizes[1] * s.sizes[3] >= limits_.elements;
   }
 
@@ -158,6 +162,7 @@ class product_fusion {
   constexpr int maker_of_operand(int i, int operand) const {
     const graph::step& product = at(i);
     const int b = buffer_of(product.first + operand);
+    if (graph::lies_scattered(p_.accesses[static_cast<std::size_t>(product.first + operand)])) return -1;
     if (b < 0 || buffer(b).where != graph::space::temporary || buffer(b).follows >= 0 ||
         readers_[static_cast<std::size_t>(b)] != 1)
       return -1;

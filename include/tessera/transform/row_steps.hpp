@@ -106,6 +106,7 @@ constexpr std::int64_t row_elements(const graph::program& p, const graph::step& 
   switch (s.kind) {
     case graph::step_kind::fused: return fused_row_elements(p, s, a, rows);
     case graph::step_kind::dot:
+      if (graph::lies_scattered(p.accesses[static_cast<std::size_t>(a)])) return 0;
       if (sums) return place == 0 && s.sizes[4] ? s.sizes[0] : place == 1 && !s.sizes[5] ? s.sizes[1] : 0;
       return place == 0 ? s.sizes[2] : place == 2 ? s.sizes[1] : 0;
     case graph::step_kind::reduce:

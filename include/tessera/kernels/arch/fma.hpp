@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused multiply-add of vectors; xsimd 8.1 multiplies and adds separately on AVX-512, which takes twice as long and
-// rounds twice.
+// Fused multiply-add of vectors, which xsimd 8.1 does not have on AVX-512: it multiplies and adds there, which takes twice
+// as long and rounds twice. Beside it what AVX-512 has one instruction for: scaling by powers of two, inverses.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 #include <tessera/kernels/arch/xsimd.hpp>
@@ -21,6 +22,50 @@ xsimd::batch<T> fma(const xsimd::batch<T>& x, const xsimd::batch<T>& y, const xs
   if constexpr (std::is_same_v<T, double>) return _mm512_fmadd_pd(x, y, z);
 #endif
   return xsimd::fma(x, y, z);
+}
+
+/// z - x * y and x * y - z, likewise.
+template <class T>
+xsimd::batch<T> fnma(const xsimd::batch<T>& x, const xsimd::batch<T>& y, const xsimd::batch<T>& z) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, float>) return _mm512_fnmadd_ps(x, y, z);
+  if constexpr (std::is_same_v<T, double>) return _mm512_fnmadd_pd(x, y, z);
+#endif
+  return xsimd::fnma(x, y, z);
+}
+template <class T>
+xsimd::batch<T> fms(const xsimd::batch<T>& x, const xsimd::batch<T>& y, const xsimd::batch<T>& z) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, float>) return _mm512_fmsub_ps(x, y, z);
+  if constexpr (std::is_same_v<T, double>) return _mm512_fmsub_pd(x, y, z);
+#endif
+  return xsimd::fms(x, y, z);
+}
+
+/// x 2^n for n from -252 to 254, rounded once.
+inline xsimd::batch<float> scaled(const xsimd::batch<float>& x, const xsimd::batch<float>& n) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_scalef_ps(0xffff, x, n);  // the plain one gives false warnings
+#else
+  using integers = xsimd::batch<std::int32_t>;
+  const auto power = [](const integers& to) {
+    return xsimd::bitwise_cast<xsimd::batch<float> >((to + integers(127)) << 23);
+  };
+  const integers whole = xsimd::to_int(n), half = whole >> 1;
+  return x * power(half) * power(whole - half);
+#endif
+}
+
+/// 1 / x for x from 1 to 2, of float32 perhaps not rounded to the nearest, but within 1.1 units in the last place.
+template <class T>
+xsimd::batch<T> inverse(const xsimd::batch<T>& x) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, float>) {
+    const xsimd::batch<float> guess = _mm512_maskz_rcp14_ps(0xffff, x);
+    return fma(guess, fnma(x, guess, xsimd::batch<float>(1.0F)), guess);
+  }
+#endif
+  return xsimd::batch<T>(T(1)) / x;
 }
 
 }  // namespace tessera::kernels::detail
