@@ -15,25 +15,6 @@ namespace tessera::kernels {
 
 namespace detail {
 
-/// How many parts to cut the rows into, the columns being cut into threads / parts: the choice that keeps the longest
-/// part shortest, in vector operations and in elements to pack (four elements cost about one operation).
-template <class T>
-std::int64_t gemm_row_parts(const gemm_run<T>& run, std::int64_t threads) {
-  std::int64_t best = 1;
-  std::int64_t least = INT64_MAX;
-  for (std::int64_t parts = 1; parts <= threads; ++parts) {
-    if (threads % parts != 0) continue;
-    const std::int64_t rows = ceil_div(run.row_panels(), parts) * tile_rows<T>;
-    const std::int64_t columns = ceil_div(run.column_panels(), threads / parts) * tile_columns<T>;
-    const std::int64_t cost = 4 * rows * columns / width<T> + rows + columns;
-    if (cost < least) {
-      least = cost;
-      best = parts;
-    }
-  }
-  return best;
-}
-
 /// What a product of depth 0 leaves in C: zeros, or C itself when accumulating.
 template <class T>
 void gemm_of_no_depth(const gemm_problem<T>& p) {
@@ -111,21 +92,11 @@ void gemm(const gemm_problem<T>& problem, bool parallel) {
   if constexpr (std::is_same_v<T, bfloat16>)
     if (detail::has_matrix_registers()) return detail::gemm_in_tiles(problem, parallel);
 #endif
-  const detail::gemm_run<T> run(problem);
   const std::int64_t products = problem.groups * problem.m * problem.n * problem.k;
   const std::int64_t threads =
       parallel ? std::clamp<std::int64_t>(products / detail::worth_a_thread, 1, concurrency()) : 1;
-  const std::int64_t batch_parts = std::min(run.batches(), threads);
-  const std::int64_t region_parts = detail::ceil_div(threads, batch_parts);
-  const std::int64_t row_parts = detail::gemm_row_parts(run, region_parts);
-  const std::int64_t column_parts = region_parts / row_parts;
-  parallel_for(run.batches() * region_parts, threads > 1, [&](std::int64_t task) {
-    const std::int64_t i = task % region_parts / column_parts;
-    const std::int64_t j = task % column_parts;
-    run({task / region_parts, detail::part(run.row_panels(), row_parts, i),
-         detail::part(run.row_panels(), row_parts, i + 1), detail::part(run.column_panels(), column_parts, j),
-         detail::part(run.column_panels(), column_parts, j + 1)});
-  });
+  const detail::gemm_run<T> run(problem, threads);
+  parallel_for(run.regions(), threads > 1, [&](std::int64_t i) { run(run.region(i)); });
 }
 
 }  // namespace tessera::kernels

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <tessera/kernels/arch/transpose.hpp>
+#include <tessera/kernels/detail/gemm_tile.hpp>
 #include <tessera/kernels/detail/simd.hpp>
 #include <tessera/kernels/gemm_problem.hpp>
 
@@ -67,9 +68,9 @@ template <class T>
 void pack_rows(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t depth, compute_t<T>* to,
                std::int64_t step) {
   constexpr std::int64_t w = width<T>;
-  constexpr std::int64_t half = w / 2;
-  if (std::is_same_v<T, compute_t<T>> && lines == half && step == half) {
-    for (std::int64_t p = 0; p < depth; ++p, from += leading, to += step) std::memcpy(to, from, half * sizeof(T));
+  constexpr std::int64_t few = tile_rows<T>;
+  if (std::is_same_v<T, compute_t<T>> && lines == few && step == few) {
+    for (std::int64_t p = 0; p < depth; ++p, from += leading, to += step) std::memcpy(to, from, few * sizeof(T));
     return;
   }
   if (lines < step || lines < w) {

@@ -29,6 +29,12 @@ constexpr std::int64_t part(std::int64_t n, std::int64_t parts, std::int64_t i) 
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+/// How rows and columns of each batch entry are cut for threads.
+struct gemm_cut {
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+};
+
 /// A rectangle of tiles: row panels x column panels of one batch entry.
 struct gemm_region {
   std::int64_t batch, row_begin, row_end, column_begin, column_end;
@@ -48,19 +54,27 @@ class gemm_run {
  public:
   using packed = compute_t<T>;
 
-  explicit gemm_run(const gemm_problem<T>& problem)
+  explicit gemm_run(const gemm_problem<T>& problem, std::int64_t threads = 1)
       : p_(problem),
         a_(left_side(problem)),
         b_(right_side(problem)),
         depth_groups_(problem.c_stride == 0 ? problem.groups : 1),
         row_groups_(problem.b_stride == 0 && problem.c_stride != 0 ? problem.groups : 1),
         batches_(problem.groups / (depth_groups_ * row_groups_)),
-        panels_(ceil_div(problem.m, tile_rows<T>)),
+        cut_(best_cut(ceil_div(threads, std::min(batches_, threads)))),
+        panels_(in_equal_parts(ceil_div(problem.m, tile_rows<T>), problem.m, row_groups_ == 1 ? cut_.rows : 1)),
+        column_panels_(in_equal_parts(ceil_div(problem.n, tile_columns<T>), vectors(), cut_.columns)),
         depth_(problem.k * depth_groups_) {}
 
-  std::int64_t batches() const { return batches_; }
-  std::int64_t row_panels() const { return panels_ * row_groups_; }
-  std::int64_t column_panels() const { return ceil_div(p_.n, tile_columns<T>); }
+  /// Regions, about equally large, that threads can work on at once.
+  std::int64_t regions() const { return batches_ * cut_.rows * cut_.columns; }
+  gemm_region region(std::int64_t i) const {
+    const std::int64_t row = i / cut_.columns % cut_.rows;
+    const std::int64_t column = i % cut_.columns;
+    return {i / (cut_.rows * cut_.columns), part(panels_ * row_groups_, cut_.rows, row),
+            part(panels_ * row_groups_, cut_.rows, row + 1), part(column_panels_, cut_.columns, column),
+            part(column_panels_, cut_.columns, column + 1)};
+  }
 
   /// Computes a region of C on this thread. Every element is the sum over depth blocks, in order, of sums over depth
   /// steps, in order: neither the region nor the panel it falls into changes its bits.
@@ -85,6 +99,40 @@ class gemm_run {
   /// Elements from one row of a packed A to the next where it lies row by row: no two share a place in a cache.
   static constexpr std::int64_t packed_row = gemm_depth + 64 / static_cast<std::int64_t>(sizeof(packed));
 
+  std::int64_t vectors() const { return ceil_div(p_.n, width<T>); }
+
+  /// Panels for `lines` lines, at least `panels` and at most one a line: a multiple of `parts` where there are so many.
+  static std::int64_t in_equal_parts(std::int64_t panels, std::int64_t lines, std::int64_t parts) {
+    return std::min(ceil_div(panels, parts) * parts, lines);
+  }
+
+  /// What it costs to pack an element of A and of B, in quarters of a vector operation.
+  std::int64_t packing_a() const {
+    if (a_in_place()) return 0;
+    return a_.source ? 8 : 1;
+  }
+  std::int64_t packing_b() const {
+    if (b_.source) return 8;
+    return p_.b_transposed ? 4 : 1;
+  }
+
+  /// The cut into `parts` that keeps the largest part cheapest: multiplications and what it packs.
+  gemm_cut best_cut(std::int64_t parts) const {
+    gemm_cut best;
+    std::int64_t least = INT64_MAX;
+    for (std::int64_t of_rows = 1; of_rows <= parts; ++of_rows) {
+      if (parts % of_rows != 0) continue;
+      const std::int64_t rows = ceil_div(p_.m * row_groups_, of_rows);
+      const std::int64_t columns = ceil_div(vectors(), parts / of_rows);
+      const std::int64_t cost = 4 * rows * columns + packing_a() * rows + packing_b() * columns * width<T>;
+      if (cost < least) {
+        least = cost;
+        best = {of_rows, parts / of_rows};
+      }
+    }
+    return best;
+  }
+
   /// A tile can read rows of A where they lie, but not rows of its transpose.
   bool a_in_place() const { return std::is_same_v<T, packed> && !a_.source && !p_.a_transposed && depth_groups_ == 1; }
 
@@ -98,7 +146,9 @@ class gemm_run {
     const std::int64_t start = part(depth_, depth_blocks(), d);
     return {start, part(depth_, depth_blocks(), d + 1) - start};
   }
-  std::int64_t panel_row(std::int64_t panel) const { return part(p_.m, panels_, panel); }
+
+  /// Panels are about equally high, the first of equal parts of them no lower than the others.
+  std::int64_t panel_row(std::int64_t panel) const { return ceil_div(p_.m * panel, panels_); }
 
   /// A panel that is to be packed: its lines within a group, and where they go.
   struct destination {
@@ -150,10 +200,8 @@ class gemm_run {
   /// Panels of rows of a block: their part of A stays in the second cache, and their tiles of C lie in few pages. Where A is
   /// made, as many as there is room for, so that rows of its transpose are long.
   std::int64_t panels_at_once() const {
-    constexpr std::int64_t few = 16;
     constexpr std::int64_t room = packed_a_size<T> / (tile_rows<T> * packed_row);
-    static_assert(room >= few);
-    return a_.source ? room : few;
+    return a_.source ? room : std::min<std::int64_t>(room, 48);
   }
 
   gemm_region block_of_rows(const gemm_region& strip, std::int64_t i) const {
@@ -267,7 +315,7 @@ class gemm_run {
 
   /// Panels of columns are whole vectors, about equally many.
   std::int64_t panel_column(std::int64_t q) const {
-    return std::min(part(ceil_div(p_.n, width<T>), column_panels(), q) * width<T>, p_.n);
+    return std::min(ceil_div(vectors() * q, column_panels_) * width<T>, p_.n);
   }
   std::int64_t panel_columns(std::int64_t q) const { return panel_column(q + 1) - panel_column(q); }
   static std::int64_t padded(std::int64_t columns) { return ceil_div(columns, width<T>) * width<T>; }
@@ -301,8 +349,6 @@ class gemm_run {
                       packed* panel_of_b, bool fresh, gemm_upcoming& upcoming) const {
     const bool accumulate = p_.accumulate || steps.start > 0;
     const std::int64_t columns = panel_columns(q);
-    const std::int64_t base = p_.m / panels_;  // rows of a panel, one more in the first p_.m % panels_ ones
-    const std::int64_t longer = p_.m % panels_;
     const a_layout layout = p_.a_transposed ? a_layout::steps : a_layout::rows;
     b_state state = fresh ? b_state::fresh : b_state::packed;
     gemm_tile_operands<packed> from{packed_a, a_in_place() ? p_.lda : packed_row, nullptr, p_.ldb, panel_of_b};
@@ -310,24 +356,24 @@ class gemm_run {
       if (fresh) from.b = b_.of(block.batch).at(panel_column(q), steps.start);
     for_each_group(block, [&](std::int64_t group, std::int64_t first, std::int64_t last) {
       packed* c = p_.c + group * p_.c_stride + panel_row(first) * p_.ldc + panel_column(q);
-      packed* const next_panel = c + columns;
       if constexpr (std::is_same_v<T, packed>)
         if (a_in_place()) from.a = a_.of(group).at(panel_row(first), steps.start);
       for (std::int64_t r = first; r < last; ++r) {
-        const std::int64_t rows = base + (r < longer ? 1 : 0);
-        packed* const next = r + 1 < last ? c + rows * p_.ldc : next_panel;
-        gemm_tile_any(rows, columns, steps.depth, layout, state, from, c, p_.ldc, accumulate, next,
+        const std::int64_t rows = rows_of_panel(r);
+        gemm_tile_any(rows, columns, steps.depth, layout, state, from, c, p_.ldc, accumulate,
                       upcoming.take(steps.depth));
         state = b_state::packed;
         from.a += a_in_place() ? rows * p_.lda : packed_panel_of_a(steps.depth);
-        c = next;
+        c += rows * p_.ldc;
       }
     });
   }
 
   gemm_problem<T> p_;
   gemm_side<T> a_, b_;
-  std::int64_t depth_groups_, row_groups_, batches_, panels_, depth_;
+  std::int64_t depth_groups_, row_groups_, batches_;
+  gemm_cut cut_;
+  std::int64_t panels_, column_panels_, depth_;
 };
 
 }  // namespace tessera::kernels::detail

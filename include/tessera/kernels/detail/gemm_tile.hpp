@@ -15,12 +15,12 @@ namespace tessera::kernels::detail {
 
 /// A tile is at most tile_rows x (tile_vectors * width) elements: 24 of the 32 vector registers of AVX-512, 12 of 16
 /// elsewhere; the rest hold one row of B and one element of A. Few rows, because those of a C whose rows are a power of two
-/// long share one place in the first cache.
+/// long share one place in the first cache, and few loads: ten for 24 multiply-adds.
 template <class T>
-inline constexpr int tile_rows = sizeof(batch<T>) == 64 ? 8 : 6;
+inline constexpr int tile_rows = 6;
 
 template <class T>
-inline constexpr int tile_vectors = sizeof(batch<T>) == 64 ? 3 : 2;
+inline constexpr int tile_vectors = sizeof(batch<T>) == 64 ? 4 : 2;
 
 template <class T>
 inline constexpr std::int64_t tile_columns = tile_vectors<T>* width<T>;
@@ -40,7 +40,7 @@ inline constexpr int steps_together = 4;
 /// Memory that will be read soon. Every steps_together steps a tile asks for `lines` cache lines at `at`, then goes `step`
 /// bytes on, so that they arrive while it computes.
 struct gemm_ahead {
-  static constexpr int lines = 3;
+  static constexpr int lines = 4;
   static constexpr std::int64_t line = 64;  ///< bytes
 
   const char* at = nullptr;
@@ -82,8 +82,9 @@ class gemm_upcoming {
   std::int64_t byte_ = 0;
 };
 
-/// The depth is summed in blocks of at most this many steps, so that a panel of tile_columns of B stays in a 48 KiB cache. It is the same for every type and instruction set, because it fixes the order of summation.
-inline constexpr std::int64_t gemm_depth = 192;
+/// The depth is summed in blocks of at most this many steps, so that a panel of tile_columns of B stays in a 48 KiB cache.
+/// It is the same for every type and instruction set, because it fixes the order of summation.
+inline constexpr std::int64_t gemm_depth = 128;
 
 /// How a tile reads A: rows, a_step elements from one to the next, or steps of Rows elements, one behind the other.
 enum class a_layout { rows, steps };
@@ -101,11 +102,11 @@ struct gemm_tile_operands {
   T* panel = nullptr;
 };
 
-/// c[i * c_step + j] (+)= sum over p < depth, in order, of A[i, p] * B[p, j], for i < Rows and j < Vectors * width. The tile
-/// that comes next in C is at `next_c`. Registers are few: one a row of A, an index, and one for each other array.
+/// c[i * c_step + j] (+)= sum over p < depth, in order, of A[i, p] * B[p, j], for i < Rows and j < Vectors * width. C is asked
+/// for at the beginning. Registers are few: one a row of A, an index, and one for each other array.
 template <class T, int Rows, int Vectors, a_layout Layout, b_state State>
 void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std::int64_t c_step, bool accumulate,
-               const T* next_c, gemm_ahead ahead) {
+               gemm_ahead ahead) {
   constexpr bool by_rows = Layout == a_layout::rows;
   constexpr bool packs = State == b_state::fresh;
   T* panel = from.panel;
@@ -131,6 +132,7 @@ void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std:
   };
   constexpr std::int64_t packed_step = Vectors * width<T>;
   const std::int64_t b_step = packs ? from.b_step : packed_step;
+  const T* row_of_c = c;
   std::int64_t p = 0;
   for (; p <= depth - steps_together;
        p += steps_together, b += steps_together * b_step, panel += steps_together * packed_step) {
@@ -138,8 +140,9 @@ void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std:
       __builtin_prefetch(ahead.at + i * gemm_ahead::line, 0, 3);
     });
     ahead.at += ahead.step;
-    unrolled<Vectors>([&](auto j) __attribute__((always_inline)) { __builtin_prefetch(next_c + j * width<T>, 0, 2); });
-    next_c += p < steps_together * (Rows - 1) ? c_step : 0;
+    unrolled<Vectors>([&](auto j)
+                          __attribute__((always_inline)) { __builtin_prefetch(row_of_c + j * width<T>, 1, 3); });
+    row_of_c += p < steps_together * (Rows - 1) ? c_step : 0;
     unrolled<steps_together>([&](auto s)
                                  __attribute__((always_inline)) { add_step(p + s, b + s * b_step, s * packed_step); });
   }
@@ -155,8 +158,7 @@ void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std:
 }
 
 template <class T>
-using gemm_tile_function = void (*)(std::int64_t, const gemm_tile_operands<T>&, T*, std::int64_t, bool, const T*,
-                                    gemm_ahead);
+using gemm_tile_function = void (*)(std::int64_t, const gemm_tile_operands<T>&, T*, std::int64_t, bool, gemm_ahead);
 
 /// gemm_tiles<T, Layout>[(vectors - 1) * tile_rows + rows - 1] is the tile of that many rows and vectors on packed B.
 template <class T, a_layout Layout>
@@ -177,8 +179,7 @@ inline constexpr auto gemm_packing_tiles = []<int... I>(std::integer_sequence<in
 /// dropped. B is packed unless it is `fresh`: then there are tile_rows rows and whole vectors.
 template <class T>
 void gemm_tile_any(std::int64_t rows, std::int64_t columns, std::int64_t depth, a_layout layout, b_state state,
-                   const gemm_tile_operands<T>& from, T* c, std::int64_t c_step, bool accumulate, const T* next_c,
-                   gemm_ahead ahead) {
+                   const gemm_tile_operands<T>& from, T* c, std::int64_t c_step, bool accumulate, gemm_ahead ahead) {
   const std::int64_t vectors = (columns + width<T> - 1) / width<T>;
   const auto index = static_cast<std::size_t>((vectors - 1) * tile_rows<T> + rows - 1);
   const auto by_vectors = static_cast<std::size_t>(vectors - 1);
@@ -188,11 +189,11 @@ void gemm_tile_any(std::int64_t rows, std::int64_t columns, std::int64_t depth, 
                         : (state == b_state::packed ? gemm_tiles<T, a_layout::steps>[index]
                                                     : gemm_packing_tiles<T, a_layout::steps>[by_vectors]);
   if (columns == vectors * width<T>) {
-    tile(depth, from, c, c_step, accumulate, next_c, ahead);
+    tile(depth, from, c, c_step, accumulate, ahead);
     return;
   }
   alignas(64) T padded[tile_rows<T> * tile_columns<T>];
-  tile(depth, from, padded, tile_columns<T>, false, next_c, ahead);
+  tile(depth, from, padded, tile_columns<T>, false, ahead);
   for (std::int64_t i = 0; i < rows; ++i) {
     T* const to = c + i * c_step;
     const T* const row = padded + i * tile_columns<T>;
