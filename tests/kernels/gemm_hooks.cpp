@@ -185,7 +185,8 @@ TEST_CASE("finishing work and sources come in rectangles that are worth a call")
     CHECK(c.elements == 1000 * 1000);
     CHECK(b.elements == 1000 * 1000);
     CHECK(a.elements <= 4 * 1000 * 1000);
-    constexpr std::int64_t depth = 1000 / detail::ceil_div(1000, detail::gemm_depth);  // of a block, in equal parts
+    constexpr std::int64_t depth =
+        1000 / kernels::detail::ceil_div(1000, kernels::detail::gemm_depth);  // of a block, in equal parts
     for (const count* made : {&a, &b, &c}) CHECK(made->elements / made->rows >= depth);
     CHECK(std::all_of(product.begin(), product.end(), [](float x) { return x == 1000; }));
   }
