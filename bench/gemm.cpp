@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products against the best peer that is installed: bench_gemm [part of a name...]. Prints
-// gemm.[nt.|tn.]<MxKxN>[.2t]=<value> GFLOP/s ratio=<times the best peer's> peer=<its name>, then means and worst ratios.
+// gemm.[nt.|tn.]<MxKxN>[.2t]=<value> GFLOP/s ratio=<times the best peer's> peer=<its name> of_peak=<share of what the
+// multiply-adds alone reach>, then means and worst ratios; products of bfloat16 also beside ours of float.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -100,6 +101,31 @@ struct ours final : bench::prepared {
   void run() override { tessera::kernels::gemm(problem, parallel); }
 };
 
+/// Independent multiply-adds in registers on each thread: what no product can exceed.
+struct multiply_adds final : bench::prepared {
+  static constexpr int chains = 12;
+  static constexpr std::int64_t rounds = 10000;
+  int threads;
+
+  explicit multiply_adds(int on) : threads(on) {}
+  double flops() const { return 2.0 * tessera::kernels::detail::width<float> * chains * rounds * threads; }
+  void run() override {
+    tessera::kernels::parallel_for(threads, threads > 1, [](std::int64_t) {
+      using batch = tessera::kernels::detail::batch<float>;
+      batch sums[chains];
+      for (batch& sum : sums) sum = batch(0.0f);
+      batch x(1.0f), y(0.5f);
+      for (std::int64_t i = 0; i < rounds; ++i) {
+        asm volatile("" : "+x"(x.data), "+x"(y.data));
+        tessera::kernels::detail::unrolled<chains>([&](auto j) __attribute__((always_inline)) {
+          sums[j] = tessera::kernels::detail::fma(x, y, sums[j]);
+        });
+      }
+      for (batch& sum : sums) asm volatile("" : : "x"(sum.data));
+    });
+  }
+};
+
 /// One turn: the threads of the one before it have gone to sleep, a few calls warm the caches, then a few milliseconds are
 /// measured.
 double seconds_per_call(bench::prepared& call) {
@@ -181,20 +207,36 @@ struct session {
     operands<T> data(s);
     std::vector<contender> contenders;
     contenders.push_back({"tessera", std::make_unique<ours<T>>(data.product, threads > 1), {}});
+    auto limit_of_threads = std::make_unique<multiply_adds>(threads);
+    const double flops_at_limit = limit_of_threads->flops();
+    contenders.push_back({"multiply_adds", std::move(limit_of_threads), {}});
+    [[maybe_unused]] const operands<float> in_float(s);
+    if (sizeof(T) == 2)
+      contenders.push_back({"float32", std::make_unique<ours<float>>(in_float.product, threads > 1), {}});
+    const auto first_peer = static_cast<std::ptrdiff_t>(contenders.size());
     for (const peer& p : peers)
       if (bench::prepared* const call = p.prepare(data.product, threads))
         contenders.push_back({p.name, std::unique_ptr<bench::prepared>(call), {}});
     take_turns(contenders);
     const double flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-    std::printf("%s=%.1f GFLOP/s", name.c_str(), flops / contenders[0].median() * 1e-9);
-    const auto best = std::min_element(contenders.begin() + 1, contenders.end(),
+    const double mine = contenders[0].median();
+    if (sizeof(T) == 2)
+      std::printf("%s=%.1f GFLOP/s ratio=%.3f peer=float32\n", name.c_str(), flops / mine * 1e-9,
+                  contenders[2].median() / mine);
+    std::printf("%s=%.1f GFLOP/s", name.c_str(), flops / mine * 1e-9);
+    const auto best = std::min_element(contenders.begin() + first_peer, contenders.end(),
                                        [](contender& x, contender& y) { return x.median() < y.median(); });
     if (best == contenders.end()) {
       std::printf(" peer=absent\n");
       return;
     }
-    const double ratio = best->median() / contenders[0].median();
-    std::printf(" ratio=%.3f peer=%s\n", ratio, best->name.c_str());
+    const double ratio = best->median() / mine;
+    std::printf(" ratio=%.3f peer=%s", ratio, best->name.c_str());
+    if (sizeof(T) == 4) {
+      const double peak = flops_at_limit / contenders[1].median();
+      std::printf(" of_peak=%.2f peer_of_peak=%.2f", flops / mine / peak, flops / best->median() / peak);
+    }
+    std::printf("\n");
     std::fflush(stdout);
     ratios.add(ratio);
   }

@@ -276,6 +276,23 @@ TEST_CASE("gemm of rows or columns cut into shards has the bits of the whole") {
   REQUIRE(same_bits(c.data(), expected.data(), m * n));
 }
 
+TEST_CASE("gemm of one column has the bits it has in a wider product") {
+  const std::int64_t m = 101, n = 33, k = 300;
+  for (int form = 0; form < 4; ++form) {
+    const instance<float> whole(m, n, k, form & 1, form & 2);
+    const auto expected = product<float>(whole, false, kernels::gemm<float>, false);
+    for (std::int64_t j = 0; j < n; j += 8) {
+      std::vector<float> column(m), c(m);
+      for (std::int64_t i = 0; i < m; ++i) column[i] = expected[i * n + j];
+      gemm_problem<float> p = whole.problem;
+      p.b += form & 2 ? j * p.ldb : j;
+      p.n = p.ldc = 1, p.c = c.data();
+      kernels::gemm(p, true);
+      REQUIRE(same_bits(c.data(), column.data(), m));
+    }
+  }
+}
+
 TEST_CASE("gemm summed over shards of the depth has the bits of the whole") {
   const std::int64_t m = 100, n = 90, k = 256 * 3, shards = 8;
   const instance<float> whole(m, n, k, true, false);

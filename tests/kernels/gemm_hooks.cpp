@@ -87,6 +87,7 @@ constexpr sizes cases[] = {
     {97, 300, 530, 1, false, false}, {300, 700, 70, 1, false, false}, {7, 3000, 260, 1, false, false},
     {1300, 40, 40, 1, false, false}, {33, 65, 40, 3, false, false},   {130, 90, 300, 3, true, false},
     {20, 70, 32, 9, false, true},    {61, 40, 300, 3, false, true},   {40, 100, 2100, 1, false, false},
+    {300, 1, 530, 1, false, false},  {70, 1, 130, 3, true, false},    {40, 1, 300, 3, false, true},
 };
 
 template <class T>
@@ -106,7 +107,7 @@ void check(const sizes& s, int form, bool accumulate) {
   const auto a = make<T>(form & 1 ? s.k : s.m, form & 1 ? s.m : s.k, s.groups, 1);
   const auto b = make<T>(form & 2 ? s.n : s.k, form & 2 ? s.k : s.n, s.shared_b ? 1 : s.groups, 2);
   const auto changed_a = a.changed(), changed_b = b.changed();
-  gemm_problem<T> p = problem_of(s, form, changed_a, changed_b, s.n + 3);
+  gemm_problem<T> p = problem_of(s, form, changed_a, changed_b, s.n == 1 ? 1 : s.n + 3);
   p.accumulate = accumulate;
   std::vector<compute_t<T>> before(static_cast<std::size_t>(s.groups * s.m * p.ldc));
   fill_random(before, 3);

@@ -25,6 +25,29 @@ void gemm_of_no_depth(const gemm_problem<T>& p) {
   }
 }
 
+/// C^T = B^T A^T: operands lie as before, each read as the other side.
+template <class T>
+gemm_problem<T> with_sides_exchanged(const gemm_problem<T>& p, const gemm_finish& finish) {
+  gemm_problem<T> q = p;
+  q.m = p.n, q.n = p.m;
+  q.a = p.b, q.lda = p.ldb, q.a_stride = p.b_stride, q.a_transposed = !p.b_transposed, q.a_source = p.b_source;
+  q.b = p.a, q.ldb = p.lda, q.b_stride = p.a_stride, q.b_transposed = !p.a_transposed, q.b_source = p.a_source;
+  q.ldc = p.m;
+  q.finish = finish;
+  return q;
+}
+
+/// Tells finishing work of a product whose sides were exchanged of C itself.
+struct exchanged_finish {
+  gemm_finish told;
+
+  static void run(const void* context, std::int64_t group, std::int64_t row, std::int64_t rows, std::int64_t column,
+                  std::int64_t columns) {
+    const gemm_finish& told = static_cast<const exchanged_finish*>(context)->told;
+    told.run(told.context, group, column, columns, row, rows);
+  }
+};
+
 /// Products below this many multiplications are not worth another thread.
 inline constexpr std::int64_t worth_a_thread = std::int64_t{1} << 17;
 
@@ -88,6 +111,12 @@ void gemm(const gemm_problem<T>& problem, bool parallel) {
   detail::check_gemm(problem);
   if (problem.m == 0 || problem.n == 0 || problem.groups == 0) return;
   if (problem.k == 0) return detail::gemm_of_no_depth(problem);
+  if (problem.n == 1 && problem.ldc == 1 && problem.m > 1) {  // a row instead of a column: vectors run along rows
+    const detail::exchanged_finish finish{problem.finish};
+    return gemm(detail::with_sides_exchanged(
+                    problem, problem.finish ? gemm_finish{detail::exchanged_finish::run, &finish} : gemm_finish{}),
+                parallel);
+  }
 #if defined(TESSERA_HAS_AMX)
   if constexpr (std::is_same_v<T, bfloat16>)
     if (detail::has_matrix_registers()) return detail::gemm_in_tiles(problem, parallel);
