@@ -2,23 +2,17 @@
 // Intel's matrix registers: whether this process may use them, and products of tiles of bfloat16 in them.
 #pragma once
 
-#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AVX512BW__) && defined(__linux__)
+#include <tessera/kernels/arch/bfloat16_tiles.hpp>
+
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(TESSERA_HAS_BFLOAT16_TILES) && defined(__linux__)
 #define TESSERA_HAS_AMX 1
 
-#include <tessera/core/sixteen_bits.hpp>
-
-#include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
 
 namespace tessera::kernels::detail {
-
-/// A tile of a left operand is 16 rows of 32 numbers, one of a right operand 16 rows of 16 pairs, one of a product 16 rows
-/// of 16 floats: a kilobyte each.
-inline constexpr std::int64_t tile_lines = 16;
-inline constexpr std::int64_t tile_depth = 32;
 
 /// Asks the system for the registers, once in a process.
 inline bool has_matrix_registers() {
@@ -49,8 +43,7 @@ class matrix_registers {
   ~matrix_registers() { _tile_release(); }
 };
 
-/// c[32][32] (+)= a[32][depth] b[depth][32], depth a multiple of 32. `a` is two rows of tiles, each tile behind the last
-/// one; `b` two columns of tiles likewise; c_step is in floats.
+/// All 32 rows of what multiply_tiles_in_vectors computes, which adds the steps in another order.
 inline void multiply_tiles(std::int64_t depth, const bfloat16* a, const bfloat16* b, float* c, std::int64_t c_step,
                            bool accumulate) {
   constexpr std::int64_t tile = tile_lines * tile_depth;

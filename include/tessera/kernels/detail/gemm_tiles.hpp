@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bfloat16 in matrix registers: operands packed into tiles, blocks of 32 x 32 of C.
+// Products of bfloat16 by matrix registers or dot-product instructions: operands packed into tiles, blocks of 32 x 32 of C.
 #pragma once
 
 #include <tessera/kernels/arch/amx.hpp>
 
-#if defined(TESSERA_HAS_AMX)
+#if defined(TESSERA_HAS_BFLOAT16_TILES)
 
 #include <tessera/kernels/arch/transpose.hpp>
 #include <tessera/kernels/detail/gemm_pack.hpp>
@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 namespace tessera::kernels::detail {
 
@@ -67,6 +68,11 @@ inline void ask_for_steps(const gemm_operand<bfloat16>& from, std::int64_t line,
   for (std::int64_t p = 0; p < std::min(tile_depth, depth); ++p) __builtin_prefetch(from.at(line, start + p), 0, 3);
 }
 
+#if !defined(TESSERA_HAS_AMX)
+inline bool has_matrix_registers() { return false; }
+struct matrix_registers {};
+#endif
+
 /// One product C (+)= A B over a rectangle of C, on this thread. Every element is summed pair by pair along the depth,
 /// whatever the rectangle.
 struct tiled_product {
@@ -89,7 +95,8 @@ struct tiled_product {
   static constexpr std::int64_t up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
   void operator()(std::int64_t row, std::int64_t last_row, std::int64_t column, std::int64_t last_column) const {
-    const matrix_registers registers;
+    std::optional<matrix_registers> registers;
+    if (has_matrix_registers()) registers.emplace();
     auto* const packed_a = reinterpret_cast<bfloat16*>(workspace());
     const bool few = last_row - row <= few_rows;
     for (std::int64_t k = 0; k < depth; k += most_depth) {
@@ -202,14 +209,23 @@ struct tiled_product {
       for (std::int64_t j = 0; j < block; j += tile_lines) __builtin_prefetch(at + i * c_step + j, 1, 3);
   }
 
+  /// At least the first `rows` rows of a block.
+  static void multiply_whole_block(std::int64_t padded, const bfloat16* left, const bfloat16* right, std::int64_t rows,
+                                   float* to, std::int64_t step, bool add) {
+#if defined(TESSERA_HAS_AMX)
+    if (has_matrix_registers()) return multiply_tiles(padded, left, right, to, step, add);
+#endif
+    multiply_tiles_in_vectors(padded, left, right, to, step, add, rows);
+  }
+
   /// A block of C, by way of a whole one where it is smaller.
   void multiply_block(std::int64_t padded, const bfloat16* left, const bfloat16* right, std::int64_t rows,
                       std::int64_t columns, float* to, bool add) const {
-    if (rows == block && columns == block) return multiply_tiles(padded, left, right, to, c_step, add);
+    if (rows == block && columns == block) return multiply_whole_block(padded, left, right, block, to, c_step, add);
     alignas(64) float whole[block * block]{};
     if (add)
       for (std::int64_t i = 0; i < rows; ++i) std::copy_n(to + i * c_step, columns, whole + i * block);
-    multiply_tiles(padded, left, right, whole, block, add);
+    multiply_whole_block(padded, left, right, rows, whole, block, add);
     for (std::int64_t i = 0; i < rows; ++i) std::copy_n(whole + i * block, columns, to + i * c_step);
   }
 };
