@@ -19,6 +19,13 @@ namespace tessera::kernels::detail {
 inline constexpr std::int64_t tile_lines = 16;
 inline constexpr std::int64_t tile_depth = 32;
 
+/// Whether dot products beat widened operands here: Zen 4 and later do two a cycle, twice the float32 rate. Sapphire
+/// Rapids reaches half of the float32 rate with them, and has matrix registers for this.
+inline bool has_fast_dot_products() {
+  static const bool fast = __builtin_cpu_is("amd");
+  return fast;
+}
+
 /// Eight rows of c[][32] (+)= a[8][depth] b[depth][32]; operands as of multiply_tiles_in_vectors.
 inline void multiply_eight_rows(std::int64_t depth, const bfloat16* a, const bfloat16* b, float* c, std::int64_t c_step,
                                 bool accumulate) {
