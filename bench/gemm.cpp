@@ -126,8 +126,8 @@ struct multiply_adds final : bench::prepared {
   }
 };
 
-/// One turn: the threads of the one before it have gone to sleep, a few calls warm the caches, then a few milliseconds are
-/// measured.
+/// One turn: the threads of the one before it have gone to sleep, a few calls warm the caches, then a few milliseconds
+/// are measured.
 double seconds_per_call(bench::prepared& call) {
   using clock = std::chrono::steady_clock;
   const auto run = [&](int calls) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates of 8 million parameters by SGD with momentum and by AdamW: milliseconds, bytes a second as a share of what a copy
-// of as many bytes reaches, and how much faster than PyTorch's where python3-torch is installed (else `peer=absent`).
+// Updates of 8 million parameters by SGD with momentum and by AdamW: milliseconds, bytes a second as a share of what a
+// copy of as many bytes reaches, and how much faster than PyTorch's where python3-torch is installed (else
+// `peer=absent`).
 #include "copies.hpp"
 #include "support.hpp"
 

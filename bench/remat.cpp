@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of a gradient under each checkpoint policy, beside no checkpoint in the same run: `remat.<program>.<policy>=ratio`
-// and `remat.<program>.none_ms`. The same kernels, from one stack of layers.
+// Time of a gradient under each checkpoint policy, beside no checkpoint in the same run:
+// `remat.<program>.<policy>=ratio` and `remat.<program>.none_ms`. The same kernels, from one stack of layers.
 #include "remat/rows.hpp"
 #include "support.hpp"
 

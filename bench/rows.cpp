@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms and losses as a step runs them, over blocks of rows: `rows.<what>=time ms copy=how many times that of a copy of the
-// bytes that must move ratio=how often faster than the same steps one after another over whole arrays`, in one run.
+// Norms and losses as a step runs them, over blocks of rows: `rows.<what>=time ms copy=how many times that of a copy of
+// the bytes that must move ratio=how often faster than the same steps one after another over whole arrays`, in one run.
 #include <tessera/kernels/parallel.hpp>
 #include <tessera/kernels/reduce.hpp>
 #include <tessera/kernels/softmax.hpp>

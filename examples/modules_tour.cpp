@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tour of modules and their state: structure, split and merge, kinds of variables, a training loop with batch norm and
-// dropout, evaluation. Each part prints what it shows and checks it.
+// A tour of modules and their state: structure, split and merge, kinds of variables, a training loop with batch norm
+// and dropout, evaluation. Each part prints what it shows and checks it.
 #include <tessera/tessera.hpp>
 
 #include <cstdio>

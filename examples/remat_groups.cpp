@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 64 layers x + tanh(x W), (256, 256), with a checkpoint round every k of them: between one layer and all of them lies the
-// number that needs least. With --out DIR the curve is drawn into DIR/groups.svg.
+// 64 layers x + tanh(x W), (256, 256), with a checkpoint round every k of them: between one layer and all of them lies
+// the number that needs least. With --out DIR the curve is drawn into DIR/groups.svg.
 #include "remat/table.hpp"
 
 #include "support/args.hpp"

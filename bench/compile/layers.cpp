@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A residual model of LAYERS equal layers and one Adam step, to see how compiling grows with a model. With TRACE_ONLY the
-// step is traced, lowered and asserted on, but no kernel is compiled.
+// A residual model of LAYERS equal layers and one Adam step, to see how compiling grows with a model. With TRACE_ONLY
+// the step is traced, lowered and asserted on, but no kernel is compiled.
 #include <tessera/tessera.hpp>
 
 namespace ts = tessera;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libxsmm: kernels made for the very sizes, and its product for many threads. It stores matrices by columns, so B comes first.
+// libxsmm: kernels made for the very sizes, and its product for many threads. It stores matrices by columns, so B comes
+// first.
 #include <libxsmm.h>
 #include <omp.h>
 

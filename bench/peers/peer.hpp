@@ -27,8 +27,8 @@ struct prepared {
   virtual ~prepared() = default;
 };
 
-/// `extern "C" bench::prepared* peer_prepare(const bench::product&, int threads)` in each plug-in: nullptr where the peer has
-/// no such product.
+/// `extern "C" bench::prepared* peer_prepare(const bench::product&, int threads)` in each plug-in: nullptr where the
+/// peer has no such product.
 using peer_prepare_function = prepared* (*)(const product&, int threads);
 
 }  // namespace bench

@@ -15,8 +15,8 @@ namespace bench {
 /// Runs a Python script that answers each line it is given with a number; nothing where it cannot run.
 class served_peer {
  public:
-  /// `needs` is the Python module without which the peer is absent. The first of python3 and /usr/bin/python3 that has it
-  /// runs the script.
+  /// `needs` is the Python module without which the peer is absent. The first of python3 and /usr/bin/python3 that has
+  /// it runs the script.
   served_peer(const std::string& script, const std::string& needs) {
     for (const char* python : {"python3", "/usr/bin/python3"}) {
       if (std::system((std::string(python) + " -c 'import " + needs + "' >/dev/null 2>&1").c_str()) != 0) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program needs of a mesh: a training step and logits, behind ordinary functions. Each mesh has a file that makes
-// them, the only one that pays for compiling its steps.
+// What the program needs of a mesh: a training step and logits, behind ordinary functions. Each mesh has a file that
+// makes them, the only one that pays for compiling its steps.
 #pragma once
 
 #include "batch.hpp"

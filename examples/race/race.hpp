@@ -9,15 +9,16 @@
 
 namespace race {
 
-/// The problem in numbers: a network 16-128-128-128-1 with tanh-approximated GELU, its four kernels at first (biases are
-/// 0), and one batch.
+/// The problem in numbers: a network 16-128-128-128-1 with tanh-approximated GELU, its four kernels at first (biases
+/// are 0), and one batch.
 struct problem {
   static constexpr int rows = 1024, features = 16, width = 128, layers = 4;
   std::vector<float> x, y;
   std::vector<float> kernels[layers];
 };
 
-/// Points drawn by ourselves: x uniform in [-2, 2), y = sin(x0 x1) + cos(x2) / 2, kernels normal with variance 2 / inputs.
+/// Points drawn by ourselves: x uniform in [-2, 2), y = sin(x0 x1) + cos(x2) / 2, kernels normal with variance 2 /
+/// inputs.
 problem drawn(unsigned seed);
 
 struct outcome {

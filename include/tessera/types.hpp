@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types, sharding rules and the plain operations: what a file needs that checks specs and what follows from them. Without
-// SIMD, threads or host arrays, and quick to read; ops.hpp has the other operations.
+// Types, sharding rules and the plain operations: what a file needs that checks specs and what follows from them.
+// Without SIMD, threads or host arrays, and quick to read; ops.hpp has the other operations.
 #pragma once
 
 #include <tessera/core/diagnose.hpp>

@@ -86,8 +86,8 @@ TEST_CASE("Sizes are written in the largest unit that they reach") {
   CHECK_BOTH(ts::analysis::size_text(5000 * ts::TiB).view() == "5000 TiB");
 }
 
-/// What is wrong with a timeline, or nothing: what lives at once lies apart, but for a value that takes over the place of
-/// one that dies in that step.
+/// What is wrong with a timeline, or nothing: what lives at once lies apart, but for a value that takes over the place
+/// of one that dies in that step.
 constexpr std::string_view timeline_fault(const program& p) {
   const ts::transform::lifetimes lives(p);
   const live_bytes live(p, lives);

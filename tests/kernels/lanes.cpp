@@ -83,7 +83,8 @@ void check_function(F exact, double bound) {
   CHECK(worst <= bound);
 }
 
-/// The largest distance of float32 functions from `exact`, in units of the last place, over every `step`-th bit pattern.
+/// The largest distance of float32 functions from `exact`, in units of the last place, over every `step`-th bit
+/// pattern.
 template <op Code, class F>
 double worst_distance(F exact, std::uint64_t step) {
   constexpr std::size_t at_once = 1 << 16;
@@ -100,8 +101,8 @@ double worst_distance(F exact, std::uint64_t step) {
   return worst;
 }
 
-/// Bounds where fused multiply-adds are one instruction, in units of the last place; elsewhere a little more. They are what
-/// all 2^32 numbers gave, rounded up. The functions of double, which they are compared with, are off by 2^-52.
+/// Bounds where fused multiply-adds are one instruction, in units of the last place; elsewhere a little more. They are
+/// what all 2^32 numbers gave, rounded up. The functions of double, which they are compared with, are off by 2^-52.
 template <class Check>
 void for_each_function(Check check) {
   check.template of<op::exp>([](double x) { return std::exp(x); }, 1.1);

@@ -15,8 +15,8 @@ using tessera::float16;
 
 constexpr auto width = static_cast<std::uint32_t>(xsimd::batch<float>::size);
 
-/// Calls f(bits of the first lane) over the whole range of float, a vector at a time: every exponent and sign with every
-/// pattern of the 13 bits where halves are rounded, and the others in steps of a prime.
+/// Calls f(bits of the first lane) over the whole range of float, a vector at a time: every exponent and sign with
+/// every pattern of the 13 bits where halves are rounded, and the others in steps of a prime.
 template <class F>
 void for_each_vector(F f) {
   for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 16 * 61) f(static_cast<std::uint32_t>(bits));

@@ -83,8 +83,8 @@ void fill_random(Array& values, unsigned seed) {
   }
 }
 
-/// Zeros, ones, ends of the range, numbers that no integer or float32 holds, and for floating-point types what is not finite
-/// or not normal.
+/// Zeros, ones, ends of the range, numbers that no integer or float32 holds, and for floating-point types what is not
+/// finite or not normal.
 template <class T>
 std::vector<T> special_numbers() {
   using limits = std::numeric_limits<T>;

@@ -82,7 +82,8 @@ TEST_CASE("bad arguments of a schedule are refused with name, value and range") 
 
 namespace {
 
-/// Compares a schedule, on the host and in a trace, with a function in float64. The margin is that of a float32 cosine near
+/// Compares a schedule, on the host and in a trace, with a function in float64. The margin is that of a float32 cosine
+/// near
 /// -1 times a rate of 2.
 template <class Schedule, class F>
 void check_rates(const Schedule& schedule, F f, std::initializer_list<std::int64_t> steps) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// State cut over an axis that parameters do not lie along: bytes, collectives, and the same training. And the passes over
-// memory that an update makes.
+// State cut over an axis that parameters do not lie along: bytes, collectives, and the same training. And the passes
+// over memory that an update makes.
 #include "running.hpp"
 
 #include <tessera/analysis/summary.hpp>

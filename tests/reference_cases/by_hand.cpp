@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Section 6.8 and exercise 3, written for one device by shard_map: tensor parallelism with its own sum, FSDP with its own
-// gathers, a pipeline with its own sends.
+// Section 6.8 and exercise 3, written for one device by shard_map: tensor parallelism with its own sum, FSDP with its
+// own gathers, a pipeline with its own sends.
 #include "support.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sections 6.6 and 6.10: what gradients keep of the residual MLP, of the wide block and of the transformer is no more than
-// published.
+// Sections 6.6 and 6.10: what gradients keep of the residual MLP, of the wide block and of the transformer is no more
+// than published.
 #include <tessera/analysis/saved_residuals.hpp>
 
 #include "reference/reference.hpp"

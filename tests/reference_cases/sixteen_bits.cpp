@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Section 6.7 and exercise 4 without training: what 16-bit formats hold, products in several precisions, sums one by one,
-// and a parameter that is too coarse for its updates.
+// Section 6.7 and exercise 4 without training: what 16-bit formats hold, products in several precisions, sums one by
+// one, and a parameter that is too coarse for its updates.
 #include "support.hpp"
 
 #include <catch2/catch.hpp>

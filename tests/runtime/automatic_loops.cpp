@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axes that are left to the compiler, in loops and branches: values and gradients are those of one device, and the bodies lie
-// along the axes as what they are given does.
+// Axes that are left to the compiler, in loops and branches: values and gradients are those of one device, and the
+// bodies lie along the axes as what they are given does.
 #include "runtime/mesh_independence.hpp"
 
 #include <tessera/analysis/summary.hpp>

@@ -339,8 +339,8 @@ TEST_CASE(
     "a kernel runs once a distinct shard: a replicated update once, a batch-cut product as often as the batch is cut") {
   machine m(small_step(data_mesh(8)));
   m.step();
-  // Two products forward, one for the hidden layer's gradient, two for the weights'. Those that sum over the cut dimension
-  // may be one product over all blocks.
+  // Two products forward, one for the hidden layer's gradient, two for the weights'. Those that sum over the cut
+  // dimension may be one product over all blocks.
   std::vector<std::int64_t> products;
   for (std::size_t i = 0; i < m.run.program().steps.size(); ++i) {
     const graph::step& s = m.run.program().steps[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of shard_map bodies, run on several meshes: against a simulation of the devices, and their gradients, first
-// and second, against central differences.
+// Collectives of shard_map bodies, run on several meshes: against a simulation of the devices, and their gradients,
+// first and second, against central differences.
 #include "support.hpp"
 
 #include <tessera/graph/manual.hpp>

@@ -116,8 +116,8 @@ inline void check_all_reduced(const op_case& c, const built& b) {
   CHECK(moved.all_gather + moved.reduce_scatter + moved.all_to_all + moved.collective_permute == 0);
 }
 
-/// Every choice of marks for the floating-point operands. Returns how many of them are legal. The kernel of whole softmax
-/// rows is written only where the rule, which refuses a pending sum, was asked.
+/// Every choice of marks for the floating-point operands. Returns how many of them are legal. The kernel of whole
+/// softmax rows is written only where the rule, which refuses a pending sum, was asked.
 inline int check_marks_of(const op_case& c, const mesh_value& mesh, axis_set axes, bool cut) {
   const std::size_t n = c.inputs.size();
   const bool nonlinear = c.name.find("softmax") != c.name.npos;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace run node by node, each as the plain loop it means, over whole arrays in double precision: it knows no mesh, no
-// pass and no kernel, and is what lowered programs are compared with.
+// A trace run node by node, each as the plain loop it means, over whole arrays in double precision: it knows no mesh,
+// no pass and no kernel, and is what lowered programs are compared with.
 #pragma once
 
 #include "runtime/support.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that wait in host memory between forward and backward: the same bits, fewer bytes on the device, and the figures
-// that a run shows.
+// Values that wait in host memory between forward and backward: the same bits, fewer bytes on the device, and the
+// figures that a run shows.
 #include <tessera/tessera.hpp>
 
 #include <tessera/runtime/evaluate.hpp>

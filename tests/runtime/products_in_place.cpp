@@ -74,8 +74,8 @@ int copies(const ts::graph::program& p) {
   return n;
 }
 
-/// Runs a step with products in place and without, grouped and alone, on one thread and on four: one set of bits. Returns
-/// the copies that are left.
+/// Runs a step with products in place and without, grouped and alone, on one thread and on four: one set of bits.
+/// Returns the copies that are left.
 int check_same_bits(const ts::graph::graph& g) {
   const auto inputs = inputs_of(g);
   const auto expected = ts::runtime::evaluate(g, inputs, grouping::none, {.in_place = false});

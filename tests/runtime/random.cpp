@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers within a step are those outside it, bit for bit: published vectors, interpreted and compiled steps, any
-// mesh and any cut.
+// Random numbers within a step are those outside it, bit for bit: published vectors, interpreted and compiled steps,
+// any mesh and any cut.
 #include "runtime/support.hpp"
 
 #include "reference/reference.hpp"

@@ -35,7 +35,8 @@ std::int64_t arriving(const graph::graph& local, const mesh_value& mesh) {
   return bytes;
 }
 
-/// The same for the plain way: slice where that is possible, gather what differs dimension by dimension, slice the rest.
+/// The same for the plain way: slice where that is possible, gather what differs dimension by dimension, slice the
+/// rest.
 std::int64_t arriving_when_gathered(aval from, const aval& to, const mesh_value& mesh) {
   const auto slice = [&] {
     for (int d = 0; d < from.rank; ++d) {

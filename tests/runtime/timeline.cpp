@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a timeline says is in use is really used: a run changes at least as many bytes of the arena as the peak has, and no
-// byte behind the plan's.
+// What a timeline says is in use is really used: a run changes at least as many bytes of the arena as the peak has, and
+// no byte behind the plan's.
 #include <tessera/analysis/timeline.hpp>
 #include <tessera/runtime/evaluate.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations on unreduced and reduced arrays: on meshes of 1, 2, 4 and 2x2 devices, with parts that differ from device to
-// device, they and their gradients are those of the one-device program, so nothing is scaled by a number of devices.
+// Operations on unreduced and reduced arrays: on meshes of 1, 2, 4 and 2x2 devices, with parts that differ from device
+// to device, they and their gradients are those of the one-device program, so nothing is scaled by a number of devices.
 #include "runtime/layout_cases.hpp"
 #include "runtime/marked.hpp"
 

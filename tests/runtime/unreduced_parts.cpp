@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that choose, repeat, walk along or slide over elements of unreduced and reduced arrays: on meshes of 1, 2, 4 and
-// 2x2 devices they and their gradients are those of one device, so nothing is scaled by a number of devices.
+// Operations that choose, repeat, walk along or slide over elements of unreduced and reduced arrays: on meshes of 1, 2,
+// 4 and 2x2 devices they and their gradients are those of one device, so nothing is scaled by a number of devices.
 #include "runtime/along_axis_cases.hpp"
 #include "runtime/dynamic_cases.hpp"
 #include "runtime/gather_cases.hpp"

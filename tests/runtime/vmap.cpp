@@ -94,8 +94,8 @@ Handle parameter(graph::graph& g) {
   return {{&g, g.add_parameter(rebind(Handle::type, Handle::mesh_type::value, g.mesh))}};
 }
 
-/// What the function gives example by example, results and gradients of own arguments side by side, those of shared ones
-/// added up.
+/// What the function gives example by example, results and gradients of own arguments side by side, those of shared
+/// ones added up.
 template <bool Differentiate, class F, class... Args>
 std::vector<numbers> one_by_one(F f, const std::vector<numbers>& elements, const Args&...) {
   std::vector<numbers> all;

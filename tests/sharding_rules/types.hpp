@@ -68,7 +68,8 @@ constexpr auto collectives() {
   return ts::lowered<F, typename tensor_of<Arrays>::type...>::collectives();
 }
 
-/// A value of a shard_map body whose blocks come from an array outside: what it varies over cuts the first dimension there.
+/// A value of a shard_map body whose blocks come from an array outside: what it varies over cuts the first dimension
+/// there.
 constexpr ts::graph::value block_parameter(ts::graph::graph& g, const ts::aval& block) {
   ts::aval whole = block;
   whole.varying = 0;

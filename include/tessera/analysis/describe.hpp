@@ -78,9 +78,9 @@ std::string description() {
 
 }  // namespace analysis
 
-/// A table of a module's variables, one a line: path, type, role (the kind of variable), bytes on one device of the mesh;
-/// then totals, elements counted over whole arrays. `describe(model)` and `describe(optimizer)` for what is bound to a
-/// mesh, `describe<mlp, cluster>()` for a type. What names no members, or does not fit the mesh, does not compile.
+/// A table of a module's variables, one a line: path, type, role (the kind of variable), bytes on one device of the
+/// mesh; then totals, elements counted over whole arrays. `describe(model)` and `describe(optimizer)` for what is bound
+/// to a mesh, `describe<mlp, cluster>()` for a type. What names no members, or does not fit the mesh, does not compile.
 template <class T, class Mesh = typename T::mesh_type>
 std::string describe() {
   check_module<T>();

@@ -76,8 +76,8 @@ constexpr bool fits(std::int64_t bytes) {
   else return analysis::needed_bytes(Program::memory_analysis()) <= bytes;
 }
 
-/// `static_assert(fits<lowered<step, ...>>(80_GB))`: the same of a constant; a program that does not fit stops the build
-/// with a sentence that names its largest arrays.
+/// `static_assert(fits<lowered<step, ...>>(80_GB))`: the same of a constant; a program that does not fit stops the
+/// build with a sentence that names its largest arrays.
 template <class Program, std::int64_t Bytes>
 constexpr bool fits(std::integral_constant<std::int64_t, Bytes>) {
   if constexpr (fits<Program>(Bytes)) return true;

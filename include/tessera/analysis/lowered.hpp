@@ -50,7 +50,8 @@ struct lowering {
   /// The program in print: arguments, one line a step, results.
   static constexpr std::string_view text() { return {printing::text.chars.data(), printing::text.size}; }
 
-  /// Bytes of the arena in use, step by step, and the largest buffers at the peak: as text, and as the text of an SVG file.
+  /// Bytes of the arena in use, step by step, and the largest buffers at the peak: as text, and as the text of an SVG
+  /// file.
   static std::string timeline() { return analysis::timeline_text(program()); }
   static std::string timeline_svg() { return analysis::timeline_svg(program()); }
 
@@ -144,9 +145,9 @@ using lowering_of = program_of<transform::traced<F, Args...>::refused, transform
 
 }  // namespace analysis
 
-/// `lowered<step, decltype(model), decltype(optimizer), decltype(x)>`: everything is a constant and comes from the list of
-/// steps that the executor walks. Figures are those of one device of the mesh. Of a step in which an error was reported
-/// nothing is known. Source: jax.stages.Lowered, Compiled.
+/// `lowered<step, decltype(model), decltype(optimizer), decltype(x)>`: everything is a constant and comes from the list
+/// of steps that the executor walks. Figures are those of one device of the mesh. Of a step in which an error was
+/// reported nothing is known. Source: jax.stages.Lowered, Compiled.
 template <const auto& F, class... Args>
 struct lowered : analysis::refused_lowering {
   using traced = transform::traced<F, std::remove_reference_t<Args>...>;

@@ -25,8 +25,8 @@ namespace tessera {
 
 namespace analysis {
 
-/// What a line of source says of a value: it is made in it or, by an operation that cannot tell its line, somewhere before
-/// the line of an operation that can or, failing that, behind one.
+/// What a line of source says of a value: it is made in it or, by an operation that cannot tell its line, somewhere
+/// before the line of an operation that can or, failing that, behind one.
 enum class line_relation : std::uint8_t { unknown, at, before, after };
 
 /// A value that the backward part reads and does not compute.
@@ -47,8 +47,8 @@ struct saved_residual {
   constexpr bool is_argument() const { return argument >= 0; }
 };
 
-/// The nodes that are read on the way to `outputs`, up to those that `given` marks. Of a loop or a branch the carries and
-/// what its bodies read.
+/// The nodes that are read on the way to `outputs`, up to those that `given` marks. Of a loop or a branch the carries
+/// and what its bodies read.
 constexpr graph::list<char> read_for(const graph::graph& g, const graph::list<int>& outputs,
                                      const graph::list<char>& given) {
   graph::worklist unvisited(graph::list<char>(g.nodes.size(), 0));
@@ -79,7 +79,8 @@ constexpr graph::list<char> read_for(const graph::graph& g, const graph::list<in
   return unvisited.seen;
 }
 
-/// Finds the line of node `id` in graph or body `g`: its own, or that of the nearest node that has one, later ones first.
+/// Finds the line of node `id` in graph or body `g`: its own, or that of the nearest node that has one, later ones
+/// first.
 constexpr void find_line(saved_residual& r, const graph::graph& g, int id, const graph::list<const char*>& files) {
   int found = id;
   while (found < g.size() && g.at(found).written.line() == 0) ++found;
@@ -110,8 +111,8 @@ constexpr saved_residual residual_at(const graph::graph& g, int id) {
   return r;
 }
 
-/// The residuals of the gradient of node `loss` with respect to the nodes `wrt`: arguments in order, then values in order
-/// of computation. What could not be differentiated is noted in `fault`.
+/// The residuals of the gradient of node `loss` with respect to the nodes `wrt`: arguments in order, then values in
+/// order of computation. What could not be differentiated is noted in `fault`.
 constexpr graph::list<saved_residual> find_residuals(graph::graph g, int loss, const graph::list<int>& wrt,
                                                      graph::trace_fault& fault) {
   const graph::list<int> arguments = g.parameters;
@@ -215,7 +216,8 @@ struct residuals_of {
     return list;
   }
 
-  /// Calls f(number of the argument, whether a gradient is taken of it, path) for each array, in the order of the trace.
+  /// Calls f(number of the argument, whether a gradient is taken of it, path) for each array, in the order of the
+  /// trace.
   template <class F>
   static constexpr void for_each_array(F f) {
     typename Traced::handles handles{};
@@ -334,22 +336,22 @@ inline std::string line_text(const saved_residual& r) {
 using analysis::line_relation;
 using analysis::saved_residual;
 
-/// `saved_residuals<loss, decltype(model), decltype(x)>()`: what the gradient of loss(model, x) with respect to its first
-/// argument (a module, an array or a tuple of arrays; see value_and_grad) keeps between its forward and its backward
-/// part, as a constant array: arguments that the backward part reads, then values that the forward part makes. By the
-/// rule that loops and checkpoints follow: what is cheap to compute again from what is kept anyway is not kept, and
-/// constants never are. What is kept of the trips of a scan is one residual with a leading dimension.
-/// The arena of a program that takes the gradient holds these values, if they do not lie in its results, and what
-/// else is alive at the peak. Source: jax.ad_checkpoint.saved_residuals.
+/// `saved_residuals<loss, decltype(model), decltype(x)>()`: what the gradient of loss(model, x) with respect to its
+/// first argument (a module, an array or a tuple of arrays; see value_and_grad) keeps between its forward and its
+/// backward part, as a constant array: arguments that the backward part reads, then values that the forward part makes.
+/// By the rule that loops and checkpoints follow: what is cheap to compute again from what is kept anyway is not kept,
+/// and constants never are. What is kept of the trips of a scan is one residual with a leading dimension. The arena of
+/// a program that takes the gradient holds these values, if they do not lie in its results, and what else is alive at
+/// the peak. Source: jax.ad_checkpoint.saved_residuals.
 template <const auto& Loss, class... Args>
 constexpr const auto& saved_residuals() {
   return analysis::residuals<Loss, Args...>::kept;
 }
 
 /// One line a residual: its type, and `from the argument w1`, `output of dot`, `output of dot named 'pre_act'`, or of
-/// what a loop keeps `output of scan: tanh`, `output of scan: carry`; then, if `lines`, where it is made: ` at model.hpp:42`,
-/// or ` before` or ` after` the nearest line that is known. Arrays are called x0, x1, ... by their place among the arguments
-/// (a tuple counts as its parts), variables by their path in the module.
+/// what a loop keeps `output of scan: tanh`, `output of scan: carry`; then, if `lines`, where it is made: ` at
+/// model.hpp:42`, or ` before` or ` after` the nearest line that is known. Arrays are called x0, x1, ... by their place
+/// among the arguments (a tuple counts as its parts), variables by their path in the module.
 template <const auto& Loss, class... Args>
 std::string saved_residuals_text(bool lines = true) {
   using found = analysis::residuals<Loss, Args...>;

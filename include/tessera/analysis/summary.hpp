@@ -23,8 +23,8 @@ struct collective_counts {
 };
 
 /// Bytes on one device. Results that take over an argument's memory count as alias and as output; temp is what the
-/// program needs beside arguments and results, host_temp what it needs of the host's memory. The bytes moved between the
-/// two in one run are those of the steps that do it, as often as loops run them.
+/// program needs beside arguments and results, host_temp what it needs of the host's memory. The bytes moved between
+/// the two in one run are those of the steps that do it, as often as loops run them.
 /// Source: XLA's CompiledMemoryStats.
 struct memory_figures {
   std::int64_t argument_size_in_bytes = 0;

@@ -70,7 +70,8 @@ struct dim {
 /// How parts combine into a whole.
 enum class combine : std::uint8_t { sum, max, min, prod };
 
-/// Element type, dimensions, and what is not a plain cut: mesh axes over which the value is the sum (or maximum, minimum:
+/// Element type, dimensions, and what is not a plain cut: mesh axes over which the value is the sum (or maximum,
+/// minimum:
 /// `pending`) of what the devices hold (unreduced), over which its cotangent is one (reduced), or over which the value
 /// differs inside a manual region (varying).
 struct aval {

@@ -30,8 +30,8 @@ inline constexpr bool holds = false;
 template <message M, text... Details>
 struct diagnosis;
 
-/// What a refused operation is declared to return: its destructor fails with the sentence. A call names the destructor of
-/// what it returns, so the sentence is said where the call stands, and the call itself is not wrong.
+/// What a refused operation is declared to return: its destructor fails with the sentence. A call names the destructor
+/// of what it returns, so the sentence is said where the call stands, and the call itself is not wrong.
 template <message M, text... Details>
 struct refused_result;
 
@@ -185,10 +185,10 @@ template <message M, auto Make>
 using refusal = silent_refusal<M>;
 #endif
 
-/// `diagnose(report<message::mesh_mismatch, details>)` in a template stops the build with the sentence of the message and
-/// the text that details() writes. Looking up this unqualified name completes the type that the argument points to, and
-/// that is all: no expression is wrong, so the function around it stays a constant one and nothing else is reported. One
-/// sentence is said once, wherever it comes from.
+/// `diagnose(report<message::mesh_mismatch, details>)` in a template stops the build with the sentence of the message
+/// and the text that details() writes. Looking up this unqualified name completes the type that the argument points to,
+/// and that is all: no expression is wrong, so the function around it stays a constant one and nothing else is
+/// reported. One sentence is said once, wherever it comes from.
 constexpr bool diagnose(const void*) { return true; }
 
 template <class T>

@@ -18,8 +18,8 @@ inline constexpr int max_mesh_axes = 8;
 /// Characters an axis name may have at most.
 inline constexpr std::size_t max_axis_name = 31;
 
-/// Who says how arrays lie along an axis: their types, the compiler (the axis then is in no type), or the program itself,
-/// which sees the blocks of its device (inside shard_map).
+/// Who says how arrays lie along an axis: their types, the compiler (the axis then is in no type), or the program
+/// itself, which sees the blocks of its device (inside shard_map).
 enum class axis_kind : std::uint8_t { explicit_, auto_, manual };
 
 /// A mesh as a value. An axis of size 0 belongs to an open mesh: its size is not known yet.

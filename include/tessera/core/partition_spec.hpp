@@ -83,8 +83,8 @@ inline constexpr spec_entry unreduced_max = entry_of_axes<axis_use::unreduced_ma
 template <text... Names>
 inline constexpr spec_entry unreduced_min = entry_of_axes<axis_use::unreduced_min, Names...>();
 
-/// `P<"x", reduced<"y">>`: the same bytes on every device along y, as of an uncut array, but the gradient stays unreduced
-/// over y: nothing is summed before someone asks for it.
+/// `P<"x", reduced<"y">>`: the same bytes on every device along y, as of an uncut array, but the gradient stays
+/// unreduced over y: nothing is summed before someone asks for it.
 template <text... Names>
 inline constexpr spec_entry reduced = entry_of_axes<axis_use::reduced, Names...>();
 
@@ -110,8 +110,8 @@ inline constexpr bool is_marked = false;
 template <axis_use Use, text... Names>
 inline constexpr bool is_marked<marked<Use, Names...>, Use> = true;
 
-/// The normalised spec: cuts, without trailing uncut dimensions, then at most one `marked` a use, so equal specs are one
-/// type.
+/// The normalised spec: cuts, without trailing uncut dimensions, then at most one `marked` a use, so equal specs are
+/// one type.
 template <class... Parts>
 struct partition_spec {
   static constexpr int rank = (0 + ... + int{is_cut<Parts>});

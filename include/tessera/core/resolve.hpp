@@ -122,8 +122,9 @@ constexpr message check_unmarked(const aval& a) {
   return a.reduced != 0 ? message::reduced_operand : message::none;
 }
 
-/// Whether `beside` may stand beside `a` in an operation that is linear in both together: both are pending sums over the
-/// same axes or neither is, both are reduced over the same axes, and a scalar that is neither goes with a reduced array.
+/// Whether `beside` may stand beside `a` in an operation that is linear in both together: both are pending sums over
+/// the same axes or neither is, both are reduced over the same axes, and a scalar that is neither goes with a reduced
+/// array.
 constexpr bool marked_alike(const aval& a, const aval& beside) {
   const bool free = beside.rank == 0 && !beside.marked() && a.unreduced == 0;
   return a.pending == combine::sum && beside.pending == combine::sum && (free || with_marks(a, beside) == a);

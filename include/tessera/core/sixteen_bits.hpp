@@ -64,8 +64,8 @@ struct float16_format {
   }
 };
 
-/// A number of 16 bits in storage. It becomes a float without loss wherever one is wanted; made from other numbers it is
-/// rounded to the nearest, ties to even, beyond the largest to infinity; subnormals are kept and NaN stays NaN. The
+/// A number of 16 bits in storage. It becomes a float without loss wherever one is wanted; made from other numbers it
+/// is rounded to the nearest, ties to even, beyond the largest to infinity; subnormals are kept and NaN stays NaN. The
 /// arithmetic of two of them is that of float, rounded.
 template <class Format>
 class small_float {

@@ -7,8 +7,8 @@
 
 namespace tessera::graph {
 
-/// The second attribute of a cumulative node; numbered as kernels::cumulative_kind. The first attribute of nodes here is
-/// the dimension, the third whether it is walked along from its end.
+/// The second attribute of a cumulative node; numbered as kernels::cumulative_kind. The first attribute of nodes here
+/// is the dimension, the third whether it is walked along from its end.
 enum class running : std::uint8_t { sum, prod, max, min, logsumexp, lag };
 
 constexpr value along(value made, int axis, std::uint64_t kind, bool reverse) {

@@ -9,16 +9,16 @@ namespace tessera::graph {
 /// What a control node does. scan: `trips` times the body, over carries and slices of stacked arrays; while_loop: the
 /// body as long as the condition, the body after it, gives true; branch: the first body if the predicate is true, else
 /// the second; call: the body once, as a part of the program whose values are kept for a gradient as the node's policy
-/// says. custom_gradient: nothing, but its body is run where a gradient is asked for: its arguments are `carries` inputs
-/// of a function, `stacked` results of it, `trips` values kept for the body, and what that captures; parameters of the
-/// body are a number without meaning, the values kept, cotangents of the results and what is captured, its outputs the
-/// cotangents of the inputs (an integer where there is none). Result i is result i of the function.
+/// says. custom_gradient: nothing, but its body is run where a gradient is asked for: its arguments are `carries`
+/// inputs of a function, `stacked` results of it, `trips` values kept for the body, and what that captures; parameters
+/// of the body are a number without meaning, the values kept, cotangents of the results and what is captured, its
+/// outputs the cotangents of the inputs (an integer where there is none). Result i is result i of the function.
 enum class control_kind : std::uint8_t { scan, while_loop, branch, call, custom_gradient };
 
-/// A control node in words. Its arguments are, in order: the predicate of a branch; the carries; the stacked arrays (one
-/// slice of the leading dimension a trip); what bodies capture. A body's parameters are the number of the trip (int32)
-/// and then one for each argument but the predicate; its outputs are the carries, then slices of stacked results. The
-/// control node's results are the carries after the last trip, then the stacked results.
+/// A control node in words. Its arguments are, in order: the predicate of a branch; the carries; the stacked arrays
+/// (one slice of the leading dimension a trip); what bodies capture. A body's parameters are the number of the trip
+/// (int32) and then one for each argument but the predicate; its outputs are the carries, then slices of stacked
+/// results. The control node's results are the carries after the last trip, then the stacked results.
 struct control {
   control_kind kind = control_kind::scan;
   int body = 0;

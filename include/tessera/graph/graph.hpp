@@ -33,8 +33,8 @@ enum class keep : std::uint8_t { recompute, save, offload };
 
 using policy_function = keep (*)(const residual&);
 
-/// Where an operation was called: a line, and a file by its number in the outermost graph; line 0 of an unknown place. It is
-/// one word, as nodes are copied often, and nodes are equal wherever they were written.
+/// Where an operation was called: a line, and a file by its number in the outermost graph; line 0 of an unknown place.
+/// It is one word, as nodes are copied often, and nodes are equal wherever they were written.
 struct source_line {
   std::uint32_t bits = 0;
 
@@ -60,9 +60,10 @@ constexpr void set_name(std::uint64_t (&words)[4], std::string_view name) {
 /// dimension lists; reductions: the set of dimensions; slice and update_slice, windows and overlap_add: up to
 /// four dimensions, see layout.hpp and windows.hpp;
 /// dynamic_slice and
-/// dynamic_update: the dimension; gather and scatter: see gather.hpp; check_range: the bound, negative if one may count from the end; all_reduce: set of axes, combine; all_gather, reduce_scatter, local_slice: list of axes,
-/// dimension (, combine); all_to_all: list of axes, dimension that is split, dimension that is joined; permute: see
-/// forms.hpp; control and result: see control.hpp; name: its characters.
+/// dynamic_update: the dimension; gather and scatter: see gather.hpp; check_range: the bound, negative if one may count
+/// from the end; all_reduce: set of axes, combine; all_gather, reduce_scatter, local_slice: list of axes, dimension (,
+/// combine); all_to_all: list of axes, dimension that is split, dimension that is joined; permute: see forms.hpp;
+/// control and result: see control.hpp; name: its characters.
 struct node {
   op code = op::constant;
   aval type{};
@@ -108,9 +109,9 @@ struct trace_fault {
   std::uint64_t name[4] = {0, 0, 0, 0};  ///< a value's name, where the message is about one; see set_name
 };
 
-/// A program over one mesh. Before partitioning types are global, after it they are a device's blocks. Control nodes run
-/// bodies, which are graphs over the same mesh. `fault` is what the user asked for and cannot have where only the trace
-/// shows it.
+/// A program over one mesh. Before partitioning types are global, after it they are a device's blocks. Control nodes
+/// run bodies, which are graphs over the same mesh. `fault` is what the user asked for and cannot have where only the
+/// trace shows it.
 struct graph {
   mesh_value mesh{};
   list<node> nodes{};

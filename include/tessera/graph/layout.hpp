@@ -21,7 +21,8 @@ constexpr std::uint64_t pack_slice(int d, const sharding::dim_slice& s) {
          static_cast<std::uint64_t>(s.start) << 32;
 }
 
-/// The slices of a node, one a dimension, from its attributes; counts are those of `part`, the type of the smaller side.
+/// The slices of a node, one a dimension, from its attributes; counts are those of `part`, the type of the smaller
+/// side.
 constexpr sharding::slices slices_of(const node& n, const aval& part) {
   sharding::slices all = sharding::everything(part);
   for (std::uint64_t packed : n.attribute) {

@@ -6,8 +6,8 @@
 
 namespace tessera::graph {
 
-/// Places along an axis send to places, each at most once. A table has five bits a receiver (the sender + 1, 0 for none);
-/// a ring sends from i to (i + offset) mod n, a shift from i to i + offset where that exists.
+/// Places along an axis send to places, each at most once. A table has five bits a receiver (the sender + 1, 0 for
+/// none); a ring sends from i to (i + offset) mod n, a shift from i to i + offset where that exists.
 struct permutation {
   enum class form : std::uint8_t { table, ring, shift };
 

@@ -13,10 +13,10 @@
 
 namespace tessera::graph {
 
-/// Where a buffer lies. A window is a part of another buffer, which may move from trip to trip of a loop. In host memory
-/// lies what only to_host writes and only from_host reads. Of a buffer in `rows` only the rows exist that a block of a
-/// row group is about, in memory of the thread that runs the block. What is made in `blocks` by the step that reads it has
-/// no memory.
+/// Where a buffer lies. A window is a part of another buffer, which may move from trip to trip of a loop. In host
+/// memory lies what only to_host writes and only from_host reads. Of a buffer in `rows` only the rows exist that a
+/// block of a row group is about, in memory of the thread that runs the block. What is made in `blocks` by the step
+/// that reads it has no memory.
 enum class space : std::uint8_t { temporary, argument, result, constant, window, host, rows, blocks };
 
 /// Memory for one block of a value; `place` is an offset in a device's arena in bytes, or in what the device has of the
@@ -55,9 +55,9 @@ struct access {
   }
 };
 
-/// Places in `strides` of what a product reads or writes scattered: from row to row, from matrix to matrix, from the first
-/// matrix of a line to that of the next, and how many a line has. All are 0 where matrices lie one behind the other, row by
-/// row.
+/// Places in `strides` of what a product reads or writes scattered: from row to row, from matrix to matrix, from the
+/// first matrix of a line to that of the next, and how many a line has. All are 0 where matrices lie one behind the
+/// other, row by row.
 enum matrix_strides : std::uint8_t { row_distance, matrix_distance, line_distance, matrices_in_line };
 
 constexpr bool lies_scattered(const access& a) { return a.strides[row_distance] != 0; }
@@ -137,9 +137,9 @@ constexpr bool is_copy(step_kind kind) { return kind >= step_kind::copy_out && k
 /// Whether the step only decides how often the steps behind it run.
 constexpr bool is_control(step_kind kind) { return kind >= step_kind::scan && kind <= step_kind::branch; }
 
-/// What a fused step does for a product, with which it runs block by block: it makes an operand while that is packed, or
-/// goes on with elements of the result while they lie in the cache. Makers stand just before the product, the others just
-/// behind it.
+/// What a fused step does for a product, with which it runs block by block: it makes an operand while that is packed,
+/// or goes on with elements of the result while they lie in the cache. Makers stand just before the product, the others
+/// just behind it.
 enum class product_part : std::uint8_t { none, makes_lhs, makes_rhs, finishes };
 
 /// Steps that finish one product at most.
@@ -153,8 +153,8 @@ inline constexpr int max_finishing = 2;
 /// m, inner, how, extent of the whole dimension, whose block `axes` cut out; check_range: bound, elements,
 /// the axes that cut each dimension; all_reduce: kind; all_gather and reduce_scatter: outer, block, inner, kind;
 /// all_to_all: of its operand, outer, first, middle, second, inner, and whether the first one is split (then the second
-/// one is joined); collective_permute: the axes by which a device finds the place, counted along `axes`, of the one that
-/// sends to it, or 0 and the words of a permutation; control: see control_sizes.
+/// one is joined); collective_permute: the axes by which a device finds the place, counted along `axes`, of the one
+/// that sends to it, or 0 and the words of a permutation; control: see control_sizes.
 struct step {
   step_kind kind = step_kind::fused;
   int code = -1;                           ///< of a fused step: which instruction list,
@@ -180,8 +180,8 @@ struct step {
   }
 };
 
-/// Places in `sizes` of a control step. The steps of its bodies follow it: first those of the condition of a while loop,
-/// or of the first body of a branch, then those of the (second) body.
+/// Places in `sizes` of a control step. The steps of its bodies follow it: first those of the condition of a while
+/// loop, or of the first body of a branch, then those of the (second) body.
 enum control_sizes : std::uint8_t {
   trips,          ///< of a scan
   first_steps,    ///< steps of the condition, or of the first body
@@ -198,11 +198,12 @@ constexpr std::int64_t steps_inside(const step& s) { return s.sizes[first_steps]
 /// Rows that a reduction along rows combines one after the other, before it combines pairs of such leaves.
 inline constexpr std::int64_t rows_in_leaf = 32;
 
-/// Steps [first, first + count) that go together over blocks of rows: all steps for one block, then all for the next one,
-/// so that what they hand to each other stays in a cache. Each reads and writes its own rows, reads other arrays whole,
-/// or (a dot that sums over rows) adds to an array of its own; then the blocks of a batch come one after the other, and
-/// each is as long as the part of the depth that a product sums at once. A reduction of all rows to one leaves an array of
-/// partial results, a leaf of rows each, which are combined at the end. No block crosses a multiple of `batch` rows.
+/// Steps [first, first + count) that go together over blocks of rows: all steps for one block, then all for the next
+/// one, so that what they hand to each other stays in a cache. Each reads and writes its own rows, reads other arrays
+/// whole, or (a dot that sums over rows) adds to an array of its own; then the blocks of a batch come one after the
+/// other, and each is as long as the part of the depth that a product sums at once. A reduction of all rows to one
+/// leaves an array of partial results, a leaf of rows each, which are combined at the end. No block crosses a multiple
+/// of `batch` rows.
 struct row_group {
   int first = 0;
   int count = 0;

@@ -128,8 +128,8 @@ constexpr value unary(op code, value v) {
   return write(v.owner, code, v.type(), {v.id});
 }
 
-/// The type of a product or quotient of a pending sum and something that all its devices have alike, or none: derivative
-/// rules need no reduced factor, they say themselves which type a gradient has.
+/// The type of a product or quotient of a pending sum and something that all its devices have alike, or none:
+/// derivative rules need no reduced factor, they say themselves which type a gradient has.
 constexpr ruling scaled_sum(op code, const aval& a, const aval& b, const mesh_value& mesh) {
   const aval& sum = a.unreduced != 0 ? a : b;
   const aval& factor = a.unreduced != 0 ? b : a;

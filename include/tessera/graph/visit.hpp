@@ -105,7 +105,8 @@ constexpr misfit first_misfit() {
   return found;
 }
 
-/// Whether all variables of an object can be cut over a mesh; if not, the build stops with what is wrong with the first.
+/// Whether all variables of an object can be cut over a mesh; if not, the build stops with what is wrong with the
+/// first.
 template <class T, class Mesh>
 constexpr bool fits() {
   constexpr message failure = first_misfit<T, Mesh>().failure;

@@ -124,8 +124,8 @@ void cumulative(cumulative_kind kind, const axis_walk& w, const T* in, T* out, b
   }
 }
 
-/// out[o, i, c] = a[o, i, c] out[o, i - 1, c] + b[o, i, c], out[o, 0, c] = b[o, 0, c], or from the end; with `shifted` the
-/// factor is a[o, i - 1, c]. Carried in float64. `out` may be `b`.
+/// out[o, i, c] = a[o, i, c] out[o, i - 1, c] + b[o, i, c], out[o, 0, c] = b[o, 0, c], or from the end; with `shifted`
+/// the factor is a[o, i - 1, c]. Carried in float64. `out` may be `b`.
 template <class T>
 void recurrence(const axis_walk& w, bool shifted, const T* a, const T* b, T* out, bool parallel) {
   detail::for_each_walk(w, parallel, [&](std::int64_t first, std::int64_t columns) {

@@ -42,8 +42,8 @@ struct custom_block {
   }
 };
 
-/// One run of a custom operation on one device's blocks. The output overlaps no input. `parallel` says whether the work is
-/// worth several threads: see kernels::parallel_for.
+/// One run of a custom operation on one device's blocks. The output overlaps no input. `parallel` says whether the work
+/// is worth several threads: see kernels::parallel_for.
 struct custom_call {
   std::span<const custom_block> inputs;
   custom_block output;

@@ -23,7 +23,8 @@ using floats = xsimd::batch<float>;
 using integers = xsimd::batch<std::int32_t>;
 
 /// e^r - 1 and n, where x = n ln 2 + r and |r| is at most ln(2) / 2. ln 2 is taken off in two parts, the first so short
-/// that its product with n is exact; then r + r^2 q(r) with the polynomial that is nearest on that interval, off by 2^-28.
+/// that its product with n is exact; then r + r^2 q(r) with the polynomial that is nearest on that interval, off by
+/// 2^-28.
 struct reduced_exponential {
   floats rest, n;
 
@@ -103,8 +104,8 @@ inline floats erf(const floats& x) {
   return xsimd::select(size < floats(0.92f), near, xsimd::select(xsimd::isnan(x), x, far));
 }
 
-/// exp(x) - 1, given exp(x), which is as good where x is large: xsimd's own overflows too early. -0 stays -0. Of float32
-/// within 1.7 units.
+/// exp(x) - 1, given exp(x), which is as good where x is large: xsimd's own overflows too early. -0 stays -0. Of
+/// float32 within 1.7 units.
 template <class T>
 xsimd::batch<T> expm1(const xsimd::batch<T>& x, const xsimd::batch<T>& exponential) {
   using batch = xsimd::batch<T>;

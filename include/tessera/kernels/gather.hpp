@@ -15,8 +15,8 @@ namespace tessera::kernels {
 using sharding::index_mode;
 using sharding::scatter_kind;
 
-/// Arrays (B, O, N, C), indices (B, M) or, if `pointwise`, (B, M, C), chosen elements (B, O, M, C). The array is the part
-/// from position `first` of a dimension of extent `whole`; indices count in the whole.
+/// Arrays (B, O, N, C), indices (B, M) or, if `pointwise`, (B, M, C), chosen elements (B, O, M, C). The array is the
+/// part from position `first` of a dimension of extent `whole`; indices count in the whole.
 struct gather_problem {
   std::int64_t batch = 1, outer = 1, n = 1, m = 1, inner = 1;
   std::int64_t whole = 1;

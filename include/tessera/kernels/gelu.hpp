@@ -39,8 +39,8 @@ inline double gelu_slope(double x) {
 
 }  // namespace naive
 
-/// What gelu and its derivative have in common; a kernel that needs both computes it once. z is known to twice the digits,
-/// since exp makes a relative error of its absolute one.
+/// What gelu and its derivative have in common; a kernel that needs both computes it once. z is known to twice the
+/// digits, since exp makes a relative error of its absolute one.
 template <class T>
 struct gelu_parts {
   using batch = xsimd::batch<T>;
@@ -104,8 +104,8 @@ struct gelu_parts {
   }
 };
 
-/// gelu(x); -infinity gives 0. Of float32, where multiply-adds are fused, within 1.4 units in the last place; left of -9.8,
-/// where it is less than 2^-118, within 1.6 units or 2^-145.
+/// gelu(x); -infinity gives 0. Of float32, where multiply-adds are fused, within 1.4 units in the last place; left of
+/// -9.8, where it is less than 2^-118, within 1.6 units or 2^-145.
 template <class T>
 [[gnu::always_inline]] inline xsimd::batch<T> gelu(const xsimd::batch<T>& x) {
   return gelu_parts<T>(x).value();

@@ -98,8 +98,8 @@ inline void gemm_in_tiles(const gemm_problem<bfloat16>& p, bool parallel) {
 ///
 /// Bits: each element is summed along k in an order that depends on k alone (groups * k when summed), by fused
 /// multiply-adds. So neither threads, nor m, n, transposition or leading dimensions, nor cutting rows or columns into
-/// shards, changes a bit. Of bfloat16, where processors have fast instructions for it (AMX, Zen's AVX-512 BF16), steps are
-/// added two by two and subnormals are zeros.
+/// shards, changes a bit. Of bfloat16, where processors have fast instructions for it (AMX, Zen's AVX-512 BF16), steps
+/// are added two by two and subnormals are zeros.
 ///
 /// Sources are asked for each element once a packing: each thread that needs it, and A again for each strip of columns
 /// (wider than 1.5 MiB of packed B). Finishing work gets the values gemm() alone would have left in C.

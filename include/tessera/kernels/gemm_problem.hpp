@@ -27,9 +27,9 @@ struct gemm_source {
 
 /// Work on elements of C that have their final value.
 ///
-/// run(context, group, row, rows, column, columns) is called once for each element of each C_g (group 0 where the groups
-/// are summed), in rectangles that still lie in the caches of the thread it runs on. It may change C there. It runs on
-/// any thread, on several at once for different elements, and must not call another kernel.
+/// run(context, group, row, rows, column, columns) is called once for each element of each C_g (group 0 where the
+/// groups are summed), in rectangles that still lie in the caches of the thread it runs on. It may change C there. It
+/// runs on any thread, on several at once for different elements, and must not call another kernel.
 struct gemm_finish {
   void (*run)(const void* context, std::int64_t group, std::int64_t row, std::int64_t rows, std::int64_t column,
               std::int64_t columns) = nullptr;

@@ -110,9 +110,10 @@ struct rounded_run {
 
 }  // namespace detail
 
-/// C_g = A_g B_g, rounded once, for 16-bit numbers: each element is that of gemm() of the problem, rounded to nearest. The
-/// result lies at `rounded`, with `ldc` and `c_stride`; `c` is not used and `accumulate` is false. No float array of the
-/// result's size is made: a thread has memory for one block. Threads, sources, finishing work, errors: as of gemm().
+/// C_g = A_g B_g, rounded once, for 16-bit numbers: each element is that of gemm() of the problem, rounded to nearest.
+/// The result lies at `rounded`, with `ldc` and `c_stride`; `c` is not used and `accumulate` is false. No float array
+/// of the result's size is made: a thread has memory for one block. Threads, sources, finishing work, errors: as of
+/// gemm().
 template <class T>
 requires(is_small_float<T>) void gemm_rounded(const gemm_problem<T>& problem, bool parallel) {
   detail::check_gemm(problem);

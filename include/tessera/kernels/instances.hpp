@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels for usual element types, compiled once for all of a program's files: with TESSERA_PRECOMPILED_KERNELS files
-// only refer to them, and the one file that defines TESSERA_INSTANTIATE_KERNELS has them. Without either, each file compiles
-// what it uses.
+// The kernels for usual element types, compiled once for all of a program's files: with TESSERA_PRECOMPILED_KERNELS
+// files only refer to them, and the one file that defines TESSERA_INSTANTIATE_KERNELS has them. Without either, each
+// file compiles what it uses.
 #pragma once
 
 #include <tessera/kernels/detail/instance.hpp>

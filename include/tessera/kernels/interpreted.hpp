@@ -11,8 +11,8 @@ namespace tessera::kernels {
 
 namespace detail {
 
-/// Whether vector functions compile: xsimd 8.1 hands its own vectors to what are macros with casts in AVX-512 code that is
-/// not optimised.
+/// Whether vector functions compile: xsimd 8.1 hands its own vectors to what are macros with casts in AVX-512 code that
+/// is not optimised.
 #if defined(__AVX512BW__) && !defined(__OPTIMIZE__)
 inline constexpr bool has_lane_functions = false;
 #else
@@ -74,8 +74,8 @@ double lane_function(graph::op code, double a, double b) {
 
 }  // namespace detail
 
-/// Functions of one floating-point element as a lane of a vector computes them; of other types as naive::fused has them.
-/// What is not rounded (comparisons, extrema) or rounded once (+, -, *, /, sqrt) is the same in both.
+/// Functions of one floating-point element as a lane of a vector computes them; of other types as naive::fused has
+/// them. What is not rounded (comparisons, extrema) or rounded once (+, -, *, /, sqrt) is the same in both.
 struct interpreted_functions {
   template <class Number>
   static double unary(graph::op code, Number x, dtype d) {

@@ -132,8 +132,8 @@ inline double product(double a, double b, dtype d) {
                          : static_cast<double>(static_cast<std::int32_t>(wrapped));
 }
 
-/// Operations on whole numbers: quotients and remainders towards minus infinity, 0 where the divisor is 0; bits; shifts by
-/// 32 or more, or by less than 0, leave nothing but the sign.
+/// Operations on whole numbers: quotients and remainders towards minus infinity, 0 where the divisor is 0; bits; shifts
+/// by 32 or more, or by less than 0, leave nothing but the sign.
 inline double whole_number(graph::op code, double x, double y, dtype d) {
   using graph::op;
   const auto a = static_cast<std::int64_t>(x);

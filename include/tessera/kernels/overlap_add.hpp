@@ -42,8 +42,8 @@ void add_row(T* sum, const T* in, std::int64_t n) {
   }
 }
 
-/// out[o, h, w, c] = sum of in[o, i, j, k, l, c] where h = i stride + k dilation, and w likewise of j and l. Windows that
-/// started last come first, so the order of a sum is fixed. A task has rows (o, h) of its own.
+/// out[o, h, w, c] = sum of in[o, i, j, k, l, c] where h = i stride + k dilation, and w likewise of j and l. Windows
+/// that started last come first, so the order of a sum is fixed. A task has rows (o, h) of its own.
 template <class T>
 void overlap_add(const overlap_problem& p, const T* in, T* out, bool parallel) {
   const auto& [a, b] = p.windows;

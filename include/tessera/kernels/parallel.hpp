@@ -45,8 +45,8 @@ void parallel_for(std::int64_t n, bool parallel, F&& f) {
       tbb::static_partitioner());
 }
 
-/// How many threads can work in the current arena, as many as the process may have (see runtime/threads.hpp): a hint for cutting work, never a reason to change an order of
-/// summation.
+/// How many threads can work in the current arena, as many as the process may have (see runtime/threads.hpp): a hint
+/// for cutting work, never a reason to change an order of summation.
 inline std::int64_t concurrency() {
   const auto allowed = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
   return std::min<std::int64_t>(tbb::this_task_arena::max_concurrency(), static_cast<std::int64_t>(allowed));

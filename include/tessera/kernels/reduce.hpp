@@ -16,8 +16,8 @@ namespace tessera::kernels {
 
 enum class reduce_kind { sum, max, min, prod };
 
-/// What a reduction of no elements gives: 0, 1 (prod), or the least (max) or greatest (min) value of T, infinite where T
-/// has infinities.
+/// What a reduction of no elements gives: 0, 1 (prod), or the least (max) or greatest (min) value of T, infinite where
+/// T has infinities.
 template <class T>
 constexpr T reduce_identity(reduce_kind kind) {
   using limits = std::numeric_limits<T>;
@@ -171,8 +171,8 @@ template <class T, class In, class Op>
 struct column_strip {
   const Op& op;
   const In* in;
-  const In*
-      end;  ///< of the whole array: batches are read up to here, into the next row, and what is too much is dropped
+  /// The end of the whole array: batches are read up to here, into the next row, and what is too much is dropped.
+  const In* end;
   std::int64_t inner;
   std::int64_t columns;
 
@@ -280,7 +280,8 @@ inline constexpr std::int64_t worth_reducing_in_parallel = std::int64_t{1} << 15
 /// out[o][c] = in[o][0][c] op in[o][1][c] op ... op in[o][n-1][c], for a contiguous array in[outer][n][inner].
 ///
 /// T is float, double, std::int32_t, std::uint32_t, bool (max is `or`, min is `and`; no sum, no product), or a 16-bit
-/// number, whose reductions are floats. Integer sums and products wrap around. max and min give NaN if any element is NaN. n == 0 gives reduce_identity. `out` must not overlap `in`.
+/// number, whose reductions are floats. Integer sums and products wrap around. max and min give NaN if any element is
+/// NaN. n == 0 gives reduce_identity. `out` must not overlap `in`.
 ///
 /// Bits: the order of combination depends on n and on whether inner is 1, on nothing else. Sums are pairwise over
 /// blocks, so the relative error of a sum of n positive floats is at most about (32 + log2 n) * 2^-24.
@@ -300,8 +301,8 @@ void reduce(reduce_kind kind, const T* in, compute_t<T>* out, std::int64_t outer
   });
 }
 
-/// out[0] = the elements combined of a line of n, which `make(first, count, to)` makes, each once, on any thread. n is at
-/// least 512 x 256 bytes of accumulators. Types and bits: as reduce of the line in memory.
+/// out[0] = the elements combined of a line of n, which `make(first, count, to)` makes, each once, on any thread. n is
+/// at least 512 x 256 bytes of accumulators. Types and bits: as reduce of the line in memory.
 template <class T, class Make>
 void reduce_made(reduce_kind kind, const Make& make, compute_t<T>* out, std::int64_t n, bool parallel) {
   detail::check_kind<T>("reduce", kind);
@@ -335,8 +336,8 @@ void combine_leaves(reduce_kind kind, const compute_t<T>* leaf, compute_t<T>* ou
 /// So where a power of two of shards each hold the sum of as many whole blocks of 32 rows, `reduce` of all rows along
 /// an axis with inner > 1 gives the same bits.
 ///
-/// Types, NaN and wrapping as in reduce, but 16-bit numbers are rounded to their type at the end. `out` may be any of the inputs, but must not overlap one otherwise.
-/// Throws value_error if shards < 1.
+/// Types, NaN and wrapping as in reduce, but 16-bit numbers are rounded to their type at the end. `out` may be any of
+/// the inputs, but must not overlap one otherwise. Throws value_error if shards < 1.
 template <class T>
 void add_shards(reduce_kind kind, T* out, const T* const* in, int shards, std::int64_t n, bool parallel) {
   detail::check_kind<T>("add_shards", kind);

@@ -97,8 +97,8 @@ void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols, bool parall
 inline constexpr std::int64_t most_masked_rows = 256;
 
 /// The same for at most most_masked_rows rows in which x is `hidden` from column `seen` on, a multiple of 64: of x only
-/// columns before it are read, of y only they are written, the others are zeros. Returns false, and has written nothing,
-/// if in some row they are not, or the row is not finite. Same bits.
+/// columns before it are read, of y only they are written, the others are zeros. Returns false, and has written
+/// nothing, if in some row they are not, or the row is not finite. Same bits.
 template <class T>
 bool softmax_of_seen(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t seen, T hidden) {
   using namespace detail;
@@ -158,8 +158,8 @@ void softmax_backward(const T* y, const T* g, T* dx, std::int64_t rows, std::int
   });
 }
 
-/// The same where y is zero from column `seen` on, a multiple of 64: nothing is read or written there. Same bits if g is
-/// finite.
+/// The same where y is zero from column `seen` on, a multiple of 64: nothing is read or written there. Same bits if g
+/// is finite.
 template <class T>
 void softmax_backward_of_seen(const T* y, const T* g, T* dx, std::int64_t rows, std::int64_t cols, std::int64_t seen) {
   using namespace detail;

@@ -99,7 +99,8 @@ constexpr auto dot_product_attention(const Q& q, const K& k, const V& v, const M
 /// from it. Masks: as of dot_product_attention, as many as are given. Options: `qkv_features<...>` (Features),
 /// `num_kv_heads<...>` (Heads), `rotary<10000.0>` (none), `kernel<P<none, "model">>` for queries, keys and values
 /// (Features, head, head dimension), `out_kernel<P<"model">>` (head, head dimension, Features), `use_bias<false>`,
-/// `kernel_init<...>`, `bias_init<...>`, `param_dtype<f64>`, `compute_dtype<bf16>`, `precision<...>`. Variables: kernel and bias of `query`, `key`, `value`,
+/// `kernel_init<...>`, `bias_init<...>`, `param_dtype<f64>`, `compute_dtype<bf16>`, `precision<...>`. Variables: kernel
+/// and bias of `query`, `key`, `value`,
 /// `out`. Collectives with heads cut: one all-reduce forward, one backward. Saved for the gradient: x, queries, keys,
 /// values, the weights and what goes into `out`. Source: Vaswani et al. 2017; Ainslie et al. 2023;
 /// flax.nnx.MultiHeadAttention.

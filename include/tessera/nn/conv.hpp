@@ -36,9 +36,10 @@ struct conv;
 /// y = conv(x, kernel) + bias over windows of these extents: float32[batch, height, width, In] -> float32[batch, ...,
 /// Out]; `conv<3, 16, shape<3, 3>, strides_t<2, 2>>`, or one spatial dimension. Options: `window_padding_t<...>`
 /// (same), `strides_t<...>`, `dilation_t<...>`, `feature_group_count_t<...>`, `kernel<P<...>>`, `bias<P<...>>`,
-/// `use_bias<false>`, `kernel_init<...>` (lecun_normal), `bias_init<...>` (zeros), `param_dtype<f64>`, `compute_dtype<bf16>`, `precision<...>`. Variables:
-/// kernel (window..., In / groups, Out), bias (Out). Cuts, gradient, memory and collectives: those of `tessera::conv`;
-/// a cut kernel needs `out_sharding<...>`. Source: flax.nnx.Conv.
+/// `use_bias<false>`, `kernel_init<...>` (lecun_normal), `bias_init<...>` (zeros), `param_dtype<f64>`,
+/// `compute_dtype<bf16>`, `precision<...>`. Variables: kernel (window..., In / groups, Out), bias (Out). Cuts,
+/// gradient, memory and collectives: those of `tessera::conv`; a cut kernel needs `out_sharding<...>`. Source:
+/// flax.nnx.Conv.
 template <std::int64_t In, std::int64_t Out, std::int64_t... Window, class... Options>
 struct conv<In, Out, shape<Window...>, Options...> {
   using name = layer_name<"conv", In, Out, Window...>;

@@ -25,11 +25,11 @@ inline constexpr auto embed_rule = ops::handles_marks{[](std::span<const aval> x
 
 /// y = embedding[ids]: int32 or uint32[...] -> float32[..., Features], one row of a table of Count rows for each
 /// number; `attend(x)` = x embedding^T: float32[..., Features] -> float32[..., Count], logits of all rows. Options:
-/// `embedding<P<...>>`, `embedding_init<...>` (normal with variance 1 / Features), `param_dtype<f64>`, `compute_dtype<bf16>`, `precision<...>`. The result is
-/// cut as the ids and behind them as a row; rows cut over an axis cost an all-reduce or an all-gather, whichever moves
-/// less. attend takes `out_sharding<...>` as matmul does. Gradient: rows of the cotangent added at the ids, in their
-/// order. Saved for it: the ids. Errors: a number outside [0, Count) raises index_error (negative ones count from the
-/// end). Source: flax.nnx.Embed.
+/// `embedding<P<...>>`, `embedding_init<...>` (normal with variance 1 / Features), `param_dtype<f64>`,
+/// `compute_dtype<bf16>`, `precision<...>`. The result is cut as the ids and behind them as a row; rows cut over an
+/// axis cost an all-reduce or an all-gather, whichever moves less. attend takes `out_sharding<...>` as matmul does.
+/// Gradient: rows of the cotangent added at the ids, in their order. Saved for it: the ids. Errors: a number outside
+/// [0, Count) raises index_error (negative ones count from the end). Source: flax.nnx.Embed.
 template <std::int64_t Count, std::int64_t Features, class... Options>
 struct embed {
   using name = layer_name<"embed", Count, Features>;

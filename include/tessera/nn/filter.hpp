@@ -174,7 +174,8 @@ struct leaf_texts {
 }  // namespace detail
 
 /// The leaves of a module type over a mesh, a std::array of `leaf`, in the order of construction: paths, kinds, roles,
-/// types, bytes, as constants and without memory, whatever the size of the model. `leaves<decltype(model)>` of a bound one.
+/// types, bytes, as constants and without memory, whatever the size of the model. `leaves<decltype(model)>` of a bound
+/// one.
 template <class T, class Mesh = typename T::mesh_type>
 inline constexpr auto leaves = [] {
   using texts = detail::leaf_texts<T, Mesh>;
@@ -219,8 +220,8 @@ constexpr const auto& eval_shape() {
   return leaves<Model, Mesh>;
 }
 
-/// How the leaf at a path is cut, `get_partition_spec<model, cluster>("up.kernel") == "(None, model)"`. A path without a
-/// leaf raises value_error, in a constant expression it does not compile. Source: flax.nnx.get_partition_spec.
+/// How the leaf at a path is cut, `get_partition_spec<model, cluster>("up.kernel") == "(None, model)"`. A path without
+/// a leaf raises value_error, in a constant expression it does not compile. Source: flax.nnx.get_partition_spec.
 template <class Model, class Mesh = mesh<>>
 constexpr std::string_view get_partition_spec(std::string_view path_of_leaf) {
   for (const leaf& one : leaves<Model, Mesh>)

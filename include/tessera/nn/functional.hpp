@@ -28,9 +28,9 @@ inline std::vector<std::string> scopes_of(std::string_view path) {
 /// A model as a pair of functions, for code from Linen or Haiku: `functional<mlp, cluster>::init(key)` gives the
 /// parameters as a state, `functional<mlp, cluster>::apply(params, x)` the result, in a step and, on tensors, outside.
 /// Each parameter's key is path_key(root, names of the layers around it, its number among the parameters of its layer,
-/// from 1), so members named `Dense_0`, `Dense_1`, ... draw what Linen's do. Other variables start as their initialisers
-/// say, and apply leaves them. Errors: a stack of layers, whose parameters lie side by side, has no path for each; use
-/// tessera::init. Source: flax.linen.Module.init, apply.
+/// from 1), so members named `Dense_0`, `Dense_1`, ... draw what Linen's do. Other variables start as their
+/// initialisers say, and apply leaves them. Errors: a stack of layers, whose parameters lie side by side, has no path
+/// for each; use tessera::init. Source: flax.linen.Module.init, apply.
 template <class Model, class Mesh = mesh<>>
 struct functional {
   using model_type = bound<Model, Mesh>;

@@ -15,10 +15,11 @@ struct stream_key : variable<rng_state, dtype::u32, shape<2>> {
   using variable<rng_state, dtype::u32, shape<2>>::operator=;
 };
 
-/// A member of layers that are random: `key_stream<"dropout"> rngs;`. Call c of it gives fold_in(key, c), uint32[2], for
-/// random::bernoulli and the like; the count goes up in the module, in whatever body the call is (jit, scan, checkpoint,
-/// cond), and a run again for a gradient draws the same key. `init` forks it from the stream of that name: one key of
-/// that is its base, the count is 0; a layer in nn::stack has streams of its own. Source: flax.nnx.RngStream, Rngs.fork.
+/// A member of layers that are random: `key_stream<"dropout"> rngs;`. Call c of it gives fold_in(key, c), uint32[2],
+/// for random::bernoulli and the like; the count goes up in the module, in whatever body the call is (jit, scan,
+/// checkpoint, cond), and a run again for a gradient draws the same key. `init` forks it from the stream of that name:
+/// one key of that is its base, the count is 0; a layer in nn::stack has streams of its own. Source:
+/// flax.nnx.RngStream, Rngs.fork.
 template <text Name = "default">
 struct key_stream {
   stream_key<Name> key;

@@ -62,7 +62,8 @@ constexpr auto scaled_and_shifted(const auto& y, const auto& scale, const auto& 
 
 /// y = (x - mean(x)) / sqrt(var(x) + epsilon) scale + bias, mean and variance over the last dimension: float32[...,
 /// Features] -> the same type. The variance is that of the differences, so it is never negative and a constant row
-/// gives exactly the bias. It is computed in float32 at least, whatever x is. Options: `epsilon<1e-6>`, `use_scale<false>`, `use_bias<false>`, `scale<P<...>>`,
+/// gives exactly the bias. It is computed in float32 at least, whatever x is. Options: `epsilon<1e-6>`,
+/// `use_scale<false>`, `use_bias<false>`, `scale<P<...>>`,
 /// `bias<P<...>>`, `scale_init<...>` (ones), `bias_init<...>` (zeros), `param_dtype<f64>`,
 /// `compute_dtype<bf16>`, `precision<...>`. Gradient: that of the
 /// operations; with u the cotangent times scale, rstd (u - mean(u) - y mean(u y)). Saved for it: x. Collectives: two

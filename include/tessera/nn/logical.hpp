@@ -78,7 +78,8 @@ struct logical_spec {
 
 }  // namespace detail
 
-/// A table that says where dimensions with a name lie: `using layout = rules<rule<"embed", none>, rule<"mlp", "model">>;`,
+/// A table that says where dimensions with a name lie: `using layout = rules<rule<"embed", none>, rule<"mlp",
+/// "model">>;`,
 /// `linear<64, 256, kernel<layout::spec<"embed", "mlp">>>` is cut as `P<none, "model">`. Several rules of one name: the
 /// first one whose axes no dimension before has. Changing the table lays a whole model out anew. A name without a rule
 /// does not compile. Source: flax.nnx.with_partitioning, flax.linen.logical_axis_rules.

@@ -34,7 +34,8 @@ struct scaled_value_and_grad {
   }
 };
 
-/// How a loss scale moves: it starts at `initial`, is multiplied by `factor` after `period` good steps in a row, at most to
+/// How a loss scale moves: it starts at `initial`, is multiplied by `factor` after `period` good steps in a row, at
+/// most to
 /// `ceiling`, and divided by it, at least to `floor`, where a gradient is not finite.
 struct loss_scale_options {
   double initial = 32768;
@@ -49,8 +50,8 @@ struct loss_scale_options {
 ///     auto [l, grads] = scale.value_and_grad(loss)(model, x, y);
 ///     scale.update(optimizer, model, grads);
 ///
-/// A step with a gradient that is infinite or NaN leaves the model's parameters and the optimiser's state, its counts of
-/// steps included, as they were. Powers of two as factor and start change no bit of what does not overflow. Source:
+/// A step with a gradient that is infinite or NaN leaves the model's parameters and the optimiser's state, its counts
+/// of steps included, as they were. Powers of two as factor and start change no bit of what does not overflow. Source:
 /// Micikevicius and others 2018; flax.training.dynamic_scale.
 template <class Mesh = mesh<>>
 struct dynamic_loss_scale {
@@ -70,8 +71,8 @@ struct dynamic_loss_scale {
     return scaled_value_and_grad<Loss, number, Sums...>{std::move(loss), scale};
   }
 
-  /// Within a step: optimizer.update(model, grads) if all gradients are finite; then the scale moves. Returns whether they
-  /// are, a bool scalar.
+  /// Within a step: optimizer.update(model, grads) if all gradients are finite; then the scale moves. Returns whether
+  /// they are, a bool scalar.
   template <class Optimizer, class Model, class Grads>
   constexpr auto update(Optimizer& optimizer, Model& model, const Grads& grads) {
     if constexpr (Poison<Grads> || Poison<Model> || Poison<Optimizer>) {
@@ -148,8 +149,8 @@ inline const loss_scale_options& checked(const loss_scale_options& options) {
   return options;
 }
 
-/// The scale that a training on Mesh starts with, `make_loss_scale<cluster>({.initial = 0x1p24, .period = 50})`; options out
-/// of range raise value_error.
+/// The scale that a training on Mesh starts with, `make_loss_scale<cluster>({.initial = 0x1p24, .period = 50})`;
+/// options out of range raise value_error.
 template <class Mesh = mesh<>>
 dynamic_loss_scale<Mesh> make_loss_scale(const loss_scale_options& options = {}) {
   checked(options);

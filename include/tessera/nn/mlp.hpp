@@ -32,10 +32,10 @@ struct mlp;
 
 /// Linear layers from width to width, Activation (gelu unless told) behind all but the last: `mlp<shape<784, 128, 10>,
 /// relu>` is float32[..., 784] -> float32[..., 10]. Options: `use_bias<false>`, `kernel_init<...>`, `bias_init<...>`,
-/// `param_dtype<f64>`, `compute_dtype<bf16>`, `precision<...>` of all layers; `tensor_parallel<"model">`: layers 0, 2, ... have their outputs cut, layers 1, 3,
-/// ... their inputs, so that each pair costs one all-reduce forward and one backward (a last layer without partner is
-/// uncut). Variables: `layers[i].kernel`, `layers[i].bias`. Errors, gradient, memory: those of linear_general. Source:
-/// Shoeybi et al. 2019 for the cuts.
+/// `param_dtype<f64>`, `compute_dtype<bf16>`, `precision<...>` of all layers; `tensor_parallel<"model">`: layers 0, 2,
+/// ... have their outputs cut, layers 1, 3, ... their inputs, so that each pair costs one all-reduce forward and one
+/// backward (a last layer without partner is uncut). Variables: `layers[i].kernel`, `layers[i].bias`. Errors, gradient,
+/// memory: those of linear_general. Source: Shoeybi et al. 2019 for the cuts.
 template <std::int64_t First, std::int64_t... Rest, auto Activation, class... Options>
 struct mlp<shape<First, Rest...>, Activation, Options...> {
   using name = layer_name<"mlp", First, Rest...>;

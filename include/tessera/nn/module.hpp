@@ -30,8 +30,8 @@ auto call_module(Bound& model, Args&... args);
 
 namespace tessera::nn {
 
-/// A module whose variables are cut over a mesh; otherwise the module itself. Called with tensors, outside a step, it runs
-/// at once and gives tensors, with the bits of a step; runtime/call.hpp has that.
+/// A module whose variables are cut over a mesh; otherwise the module itself. Called with tensors, outside a step, it
+/// runs at once and gives tensors, with the bits of a step; runtime/call.hpp has that.
 template <class Model, class Mesh>
 struct bound : Model {
   using model_type = Model;
@@ -66,8 +66,8 @@ constexpr void visit_kind(T& object, F&& f) {
   });
 }
 
-/// New memory with what an initialiser says, block by block, so that any mesh gets the same array. With one key a layer,
-/// for arrays of layers side by side: the first `stacked` dimensions number the layers. Integers are constants.
+/// New memory with what an initialiser says, block by block, so that any mesh gets the same array. With one key a
+/// layer, for arrays of layers side by side: the first `stacked` dimensions number the layers. Integers are constants.
 runtime::storage_ptr initialised_layers(const aval& type, const mesh_value& mesh, const initializer& init,
                                         std::span<const random::key> keys, int stacked);
 
@@ -233,11 +233,11 @@ TESSERA_COMPILED void report_uninitialised() {
 
 namespace tessera {
 
-/// A module with every variable initialised, cut over Mesh: `init<mlp, cluster>(nn::rngs{.params = 0})`. In the order of
-/// construction each parameter draws one key from the stream `params`, whether its initialiser uses it or not, and each
-/// nn::key_stream one from the stream of its name; other variables draw none, unless their initialiser is random. A stack
-/// of layers draws one key of each stream and splits it among the layers. A variable whose spec does not fit the mesh does
-/// not compile. Source: Flax NNX.
+/// A module with every variable initialised, cut over Mesh: `init<mlp, cluster>(nn::rngs{.params = 0})`. In the order
+/// of construction each parameter draws one key from the stream `params`, whether its initialiser uses it or not, and
+/// each nn::key_stream one from the stream of its name; other variables draw none, unless their initialiser is random.
+/// A stack of layers draws one key of each stream and splits it among the layers. A variable whose spec does not fit
+/// the mesh does not compile. Source: Flax NNX.
 template <class Model, class Mesh = mesh<>>
 nn::bound<Model, Mesh> init(nn::rngs streams) {
   check_module<Model>();

@@ -30,11 +30,12 @@ struct as_parameters {
 };
 
 /// What `optimizer<param>(model, ...)` makes: the transformation with its hyperparameters, and state cut as the model's
-/// variables are. Everything is computed in float32 at least: gradients and parameters of 16 bits are converted, moments
-/// are float32, and each such parameter has a master copy, which is what is updated; the parameter is the copy rounded.
-/// `precision<bf16, bf16, f32, bf16>` on a layer does without the copy. A parameter that has been replaced since the last
-/// step (its numbers are not those of its copy rounded) starts a new copy. Source: flax.nnx.Optimizer; Micikevicius and
-/// others 2018.
+/// variables are. Everything is computed in float32 at least: gradients and parameters of 16 bits are converted,
+/// moments are float32, and each such parameter has a master copy, which is what is updated; the parameter is the copy
+/// rounded.
+/// `precision<bf16, bf16, f32, bf16>` on a layer does without the copy. A parameter that has been replaced since the
+/// last step (its numbers are not those of its copy rounded) starts a new copy. Source: flax.nnx.Optimizer;
+/// Micikevicius and others 2018.
 template <class Wrt, class Model, class Mesh, class Transformation, class Layout = as_parameters>
 struct optimizer_state_of {
   using mesh_type = Mesh;

@@ -8,18 +8,19 @@
 
 namespace tessera {
 
-/// What a layer computes in and gives: inputs and parameters are converted to it. Without it nothing is converted, and an
-/// input of another dtype than the parameters' does not compile. Source: `dtype` of flax.nnx layers.
+/// What a layer computes in and gives: inputs and parameters are converted to it. Without it nothing is converted, and
+/// an input of another dtype than the parameters' does not compile. Source: `dtype` of flax.nnx layers.
 template <dtype D>
 struct compute_dtype {
   static constexpr nn::option about = nn::option::compute_dtype;
   static constexpr dtype value = D;
 };
 
-/// All of it in one word, an option of every layer with parameters: `linear<512, 512, precision<f32, bf16>>` keeps float32
-/// and computes in bfloat16. Parameters are Storage; inputs and parameters are converted to Compute, which results have;
-/// products are summed in Accumulate; optimisers keep a copy of each parameter in Master and update that, if it is another
-/// type than Storage. Sums and masters of 16-bit numbers are float32 unless told; sums are never narrower than that.
+/// All of it in one word, an option of every layer with parameters: `linear<512, 512, precision<f32, bf16>>` keeps
+/// float32 and computes in bfloat16. Parameters are Storage; inputs and parameters are converted to Compute, which
+/// results have; products are summed in Accumulate; optimisers keep a copy of each parameter in Master and update that,
+/// if it is another type than Storage. Sums and masters of 16-bit numbers are float32 unless told; sums are never
+/// narrower than that.
 template <dtype Storage, dtype Compute = Storage, dtype Accumulate = accumulator(Compute),
           dtype Master = accumulator(Storage)>
 struct precision {

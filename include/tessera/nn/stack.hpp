@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of one kind, one behind the other, with their variables side by side: traced, differentiated and compiled once.
+// Layers of one kind, one behind the other, with their variables side by side: traced, differentiated and compiled
+// once.
 #pragma once
 
 #include <tessera/graph/paths.hpp>
@@ -123,9 +124,9 @@ constexpr auto states_of(Block& block) {
 /// whatever N. `layers.apply(f, x)` calls f(block, x) for every layer, so `apply(checkpoint<policy>(f), x)` computes
 /// layers again for the gradient; in `scan(f, carry, layers)`, alone or beside arrays, f gets a layer for each trip.
 /// Variables of other kinds than `param` that a layer changes are changed in the stack. Keys: the stack draws one key
-/// from each stream there is; layer i draws from streams of its own, with base split(key, N)[i]. Stacks nest. Gradient, memory and
-/// collectives: those of scan. Errors: a layer that gives another type than it takes. Source: flax.nnx.scan, nnx.vmap,
-/// nnx.split_rngs.
+/// from each stream there is; layer i draws from streams of its own, with base split(key, N)[i]. Stacks nest. Gradient,
+/// memory and collectives: those of scan. Errors: a layer that gives another type than it takes. Source: flax.nnx.scan,
+/// nnx.vmap, nnx.split_rngs.
 template <std::int64_t N, class Block>
 struct stack {
   static_assert(N > 0, "nn::stack<N, Block> has one layer or more");

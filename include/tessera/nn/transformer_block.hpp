@@ -11,8 +11,9 @@ namespace tessera::nn {
 /// h = x + attention(norm1(x)), y = h + mlp(norm2(h)): float32[B, T, Features] -> the same type; attention of Heads
 /// heads that look back alone, an MLP of Hidden features with gelu between. `block(x, mask)` adds masks, as of
 /// attention. Options: `num_kv_heads<...>`, `rotary<...>`, `use_bias<false>`, `kernel_init<...>`, `param_dtype<f64>`,
-/// `compute_dtype<bf16>`, `precision<...>` of all parts (x keeps its dtype), and `tensor_parallel<"model">`: heads and hidden features are cut, which costs two all-reduces forward
-/// and two backward. Variables: those of `norm1`, `attention`, `norm2`, `mlp`. For gradients with little memory:
+/// `compute_dtype<bf16>`, `precision<...>` of all parts (x keeps its dtype), and `tensor_parallel<"model">`: heads and
+/// hidden features are cut, which costs two all-reduces forward and two backward. Variables: those of `norm1`,
+/// `attention`, `norm2`, `mlp`. For gradients with little memory:
 /// `checkpoint(block)`, a `stack` of blocks. Source: Radford et al. 2019.
 template <std::int64_t Features, std::int64_t Heads, std::int64_t Hidden, class... Options>
 struct transformer_block {

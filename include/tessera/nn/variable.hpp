@@ -49,9 +49,10 @@ struct other {};
 }  // namespace role
 
 /// An array of a module. A kind of one's own is a type, `struct step_counter {};`, or a variable that is its own kind:
-/// `struct step_counter : variable<step_counter, i32, shape<>> { using variable::operator=; };`. Its mesh is that of the module it is initialised in, or of the arrays it meets. Within a traced
-/// step it stands for a node and may be assigned an array of exactly its type; at run time it holds memory. Optimisers update
-/// it in Master, of which they keep a copy if that is another type.
+/// `struct step_counter : variable<step_counter, i32, shape<>> { using variable::operator=; };`. Its mesh is that of
+/// the module it is initialised in, or of the arrays it meets. Within a traced step it stands for a node and may be
+/// assigned an array of exactly its type; at run time it holds memory. Optimisers update it in Master, of which they
+/// keep a copy if that is another type.
 template <class Kind, dtype D, class Shape, class Spec = P<>, initializer Init = initializers::zeros(),
           class Role = tessera::nn::role::other, dtype Master = accumulator(D)>
 struct variable {

@@ -14,8 +14,9 @@ namespace tessera {
 /// x sigmoid(x).
 inline constexpr auto silu = [](const ArrayLike auto& x) { return x * sigmoid(x); };
 
-/// The tanh approximation x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), one operation: of float32 within two units in the
-/// last place, 16-bit numbers are rounded once. -infinity gives 0; no gradient is NaN. Source: Hendrycks and Gimpel 2016.
+/// The tanh approximation x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), one operation: of float32 within two units in
+/// the last place, 16-bit numbers are rounded once. -infinity gives 0; no gradient is NaN. Source: Hendrycks and Gimpel
+/// 2016.
 inline constexpr ops::unary_operation<"gelu", graph::op::gelu, ops::wants::floats> gelu{};
 
 /// x/2 (1 + erf(x / sqrt(2))); beyond 40 the density is 0 in float64.

@@ -44,8 +44,9 @@ constexpr bool one_mesh() {
   return (meshes_agree<typename mesh_of<Xs>::type, M> && ...);
 }
 
-/// Refuses an array that lies along axes which are of another kind in the region around it than where it comes from: the
-/// body of a shard_map sees blocks of its arguments alone, that of auto_axes arguments whose types do not name the axes.
+/// Refuses an array that lies along axes which are of another kind in the region around it than where it comes from:
+/// the body of a shard_map sees blocks of its arguments alone, that of auto_axes arguments whose types do not name the
+/// axes.
 constexpr ruling captured(const aval& a, const mesh_value& own, const mesh_value& inside) {
   const auto lies = static_cast<axis_set>(a.cut() | a.unreduced | a.reduced);
   for (int i = 0; i < inside.rank; ++i) {
@@ -129,8 +130,8 @@ struct rule_of_mesh {
 template <auto Rule>
 inline constexpr rule_of_mesh<Rule> of_mesh{};
 
-/// What a rule says of operands that vary over different axes: inside shard_map those that lack an axis are cast, and the
-/// result varies over all of them.
+/// What a rule says of operands that vary over different axes: inside shard_map those that lack an axis are cast, and
+/// the result varies over all of them.
 template <auto Rule>
 constexpr ruling rule_together(std::span<const aval> x, const mesh_value& mesh) {
   axis_set varying = 0;
@@ -143,9 +144,9 @@ constexpr ruling rule_together(std::span<const aval> x, const mesh_value& mesh) 
   return ruled;
 }
 
-/// An operation's rule knows of unreduced and reduced operands and results only if it says so. `handles_marks{rule}`: the
-/// rule decides, as one of sharding/elementwise.hpp does. `keeps_reduced{rule}`: the rule sees reduced operands, and passes
-/// their axes on; unreduced ones are refused before. Any other rule sees neither, and may give neither.
+/// An operation's rule knows of unreduced and reduced operands and results only if it says so. `handles_marks{rule}`:
+/// the rule decides, as one of sharding/elementwise.hpp does. `keeps_reduced{rule}`: the rule sees reduced operands,
+/// and passes their axes on; unreduced ones are refused before. Any other rule sees neither, and may give neither.
 template <class Rule>
 struct handles_marks : Rule {
   using Rule::operator();
@@ -308,8 +309,8 @@ requires(Poison<Xs> || ...) struct application<Name, Rule, Xs...> : std::type_id
 template <text Name, auto Rule, class... Xs>
 using result_of = typename application<Name, Rule, Xs...>::type;
 
-/// Checks first, then writes: `write(graph, operand values, result type) -> value`. Where the rule refuses, the declared
-/// result says the sentence, at the call; it is a poison, as is the result of an operation on a poison.
+/// Checks first, then writes: `write(graph, operand values, result type) -> value`. Where the rule refuses, the
+/// declared result says the sentence, at the call; it is a poison, as is the result of an operation on a poison.
 template <text Name, auto Rule, class Write, class... Xs>
 requires(!Poison<result_of<Name, Rule, Xs...>>) constexpr auto apply(Write write, const Xs&... xs) {
   using result = result_of<Name, Rule, Xs...>;

@@ -166,15 +166,16 @@ template <class T>
 concept AtArgument = ArrayLike<T> || IndexOption<T>;
 
 /// `at(x, i).add(u)`, `at<1>(x, i, mode_drop).set(u)`, `at(x, i, j).get()`: a copy of x in which the elements x[i], or
-/// x[i, j], have had something done to them: `set` replaces them, `add` adds, `max` and `min` keep the larger or smaller;
+/// x[i, j], have had something done to them: `set` replaces them, `add` adds, `max` and `min` keep the larger or
+/// smaller;
 /// `get` only reads (see take). Indices choose along dimension Axis and, several of them, those that follow; they
-/// broadcast together. u has the extents of what is chosen, or is one number. Where an index occurs twice, updates happen
-/// in the order of the indices. Options: `mode_clip`, `mode_wrap`, `mode_drop`, `batch_dims<k>`, `out_sharding<...>`.
-/// Cuts: indexed dimensions and indices are uncut, u is cut as what it changes, the result as x. With out_sharding the
-/// result is cut as it says, indexed dimensions too: each device changes what it holds. x and u are unreduced over the
-/// same axes and reduced over the same ones, or a number goes to a reduced x; extrema refuse unreduced arrays.
-/// Gradient: to x and to u, for `set` only to the last update of an element, for extrema in equal shares. x's memory is
-/// reused where nobody else reads it. Source: jax.numpy.ndarray.at.
+/// broadcast together. u has the extents of what is chosen, or is one number. Where an index occurs twice, updates
+/// happen in the order of the indices. Options: `mode_clip`, `mode_wrap`, `mode_drop`, `batch_dims<k>`,
+/// `out_sharding<...>`. Cuts: indexed dimensions and indices are uncut, u is cut as what it changes, the result as x.
+/// With out_sharding the result is cut as it says, indexed dimensions too: each device changes what it holds. x and u
+/// are unreduced over the same axes and reduced over the same ones, or a number goes to a reduced x; extrema refuse
+/// unreduced arrays. Gradient: to x and to u, for `set` only to the last update of an element, for extrema in equal
+/// shares. x's memory is reused where nobody else reads it. Source: jax.numpy.ndarray.at.
 template <int Axis = 0, ArrayLike First, AtArgument... Rest>
 constexpr auto at(const ArrayLike auto& x, const First& first, const Rest&... rest) {
   return ops::choose<Axis>(x, first, rest...);

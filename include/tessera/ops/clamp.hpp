@@ -34,8 +34,8 @@ inline constexpr auto write_clamp = [](const std::array<graph::value, 3>& x, con
 
 }  // namespace ops
 
-/// `clamp(lo, x, hi)`: x, or the bound beyond which it lies; hi where lo > hi; NaN stays. The result has x's type; bounds
-/// are scalars or of x's shape. Gradient: to x within the bounds, to the bound outside. Source: jax.lax.clamp.
+/// `clamp(lo, x, hi)`: x, or the bound beyond which it lies; hi where lo > hi; NaN stays. The result has x's type;
+/// bounds are scalars or of x's shape. Gradient: to x within the bounds, to the bound outside. Source: jax.lax.clamp.
 template <Operand Low, ArrayLike X, Operand High>
 constexpr auto clamp(const Low& lo, const X& x, const High& hi) {
   return ops::apply<"clamp", ops::clamp_rule>(ops::write_clamp, lo, x, hi);

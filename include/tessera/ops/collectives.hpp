@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives as the body of a shard_map calls them: each device has a block, and they say which axes it meets others over.
+// Collectives as the body of a shard_map calls them: each device has a block, and they say which axes it meets others
+// over.
 #pragma once
 
 #include <tessera/graph/manual.hpp>
@@ -171,8 +172,8 @@ inline constexpr auto write_psum_scatter = [](const std::array<graph::value, 1>&
   return graph::reshape(graph::scatter_blocks(v[0], axes_named<Axes...>(v[0].mesh()), d), type);
 };
 
-/// all_to_all without `tiled`: the dimension that is split goes, a new one of the devices comes where blocks are laid. It
-/// is one over tiles: with the new dimension, of extent 1 until then, at `concat`, and the old one at `split`.
+/// all_to_all without `tiled`: the dimension that is split goes, a new one of the devices comes where blocks are laid.
+/// It is one over tiles: with the new dimension, of extent 1 until then, at `concat`, and the old one at `split`.
 struct exchange_dims {
   int split = -1;
   int concat = -1;
@@ -287,9 +288,10 @@ inline constexpr ops::manual::combining<"pmax", graph::op::reduce_max, false, Ax
 template <text... Axes>
 inline constexpr ops::manual::combining<"pmin", graph::op::reduce_min, false, Axes...> pmin{};
 
-/// `all_gather<"x">(v, along<1>, tiled, to_invarying)`: the blocks of all devices, in the order of the axes, side by side
-/// along a dimension if `tiled`, else along a new one: varying -> varying (`to_invarying`, `to_reduced`). Collective: an
-/// all-gather. Gradient: a psum_scatter; of an invarying result each device takes its block, without a collective.
+/// `all_gather<"x">(v, along<1>, tiled, to_invarying)`: the blocks of all devices, in the order of the axes, side by
+/// side along a dimension if `tiled`, else along a new one: varying -> varying (`to_invarying`, `to_reduced`).
+/// Collective: an all-gather. Gradient: a psum_scatter; of an invarying result each device takes its block, without a
+/// collective.
 /// Source: jax.lax.all_gather.
 template <text... Axes, class... Options>
 constexpr auto all_gather(const ArrayLike auto& x, Options...) {
@@ -311,10 +313,10 @@ constexpr auto psum_scatter(const ArrayLike auto& x, Options...) {
       ops::manual::write_psum_scatter<ops::manual::collective_options_of<Options...>, Axes...>, x);
 }
 
-/// `all_to_all<"x">(v, split_along<1>, concat_along<0>, tiled)`: block i along one dimension goes to device i, which lays
-/// what it receives side by side along the other: varying -> varying. The extent that is split is divisible by the number
-/// of devices; without `tiled` it equals it, the dimension goes, and the blocks lie along a new one. Collective: an
-/// all-to-all. Gradient: the same with the dimensions swapped. Source: jax.lax.all_to_all.
+/// `all_to_all<"x">(v, split_along<1>, concat_along<0>, tiled)`: block i along one dimension goes to device i, which
+/// lays what it receives side by side along the other: varying -> varying. The extent that is split is divisible by the
+/// number of devices; without `tiled` it equals it, the dimension goes, and the blocks lie along a new one. Collective:
+/// an all-to-all. Gradient: the same with the dimensions swapped. Source: jax.lax.all_to_all.
 template <text... Axes, class... Options>
 constexpr auto all_to_all(const ArrayLike auto& x, Options...) {
   return ops::apply<
@@ -324,8 +326,8 @@ constexpr auto all_to_all(const ArrayLike auto& x, Options...) {
 }
 
 /// `ppermute<"x", send<0, 1>, send<1, 2>>(v)`, `ppermute<"x">(v, ring<1>)`, `ppermute<"x">(v, shift<-1>)`: each device
-/// has what the one that sends to it had, or 0 where nobody sends: varying -> varying. A device sends and receives at most
-/// once; pairs can be written for up to 24 devices. Collective: a permutation. Gradient: the inverse one. Source:
+/// has what the one that sends to it had, or 0 where nobody sends: varying -> varying. A device sends and receives at
+/// most once; pairs can be written for up to 24 devices. Collective: a permutation. Gradient: the inverse one. Source:
 /// jax.lax.ppermute.
 template <text Axis, class... Sends>
 constexpr auto ppermute(const ArrayLike auto& x) {
@@ -339,17 +341,17 @@ constexpr auto ppermute(const ArrayLike auto& x, Pattern) {
 }
 
 /// `pcast<"x">(v, to_varying)`: the same values as another state: invarying -> varying (gradient: psum), invarying ->
-/// reduced (psum of the unreduced cotangent), varying -> unreduced and reduced -> varying (each other's gradient). Others
-/// do not compile. Elementwise operations and collectives cast invarying and reduced operands to varying themselves.
-/// Moves nothing. Source: jax.lax.pcast.
+/// reduced (psum of the unreduced cotangent), varying -> unreduced and reduced -> varying (each other's gradient).
+/// Others do not compile. Elementwise operations and collectives cast invarying and reduced operands to varying
+/// themselves. Moves nothing. Source: jax.lax.pcast.
 template <text... Axes, manual_state State>
 constexpr auto pcast(const ArrayLike auto& x, to_state<State>) {
   return ops::apply<"pcast", ops::manual::over_axes<ops::manual::pcast_rule<State>, Axes...>>(
       [](const std::array<graph::value, 1>& v, const aval& type) { return graph::pcast(v[0], type); }, x);
 }
 
-/// `axis_index<"x">(v)`: int32[], this device's place along the axes, major first: varying. `v` is any value of the body;
-/// only its mesh is asked for. Source: jax.lax.axis_index.
+/// `axis_index<"x">(v)`: int32[], this device's place along the axes, major first: varying. `v` is any value of the
+/// body; only its mesh is asked for. Source: jax.lax.axis_index.
 template <text... Axes>
 constexpr auto axis_index(const ArrayLike auto& x) {
   return ops::apply<"axis_index", ops::manual::over_axes<ops::manual::index_rule, Axes...>>(

@@ -40,7 +40,8 @@ class open_body {
     return {{&body, trip_}};
   }
 
-  /// A tree whose leaves are new parameters. Bodies within this one hand on what they change in it, wherever it is moved.
+  /// A tree whose leaves are new parameters. Bodies within this one hand on what they change in it, wherever it is
+  /// moved.
   template <class Form, class M>
   constexpr Form bind(Form form) {
     graph::list<int> nodes;
@@ -248,8 +249,8 @@ constexpr auto one_trip(Call call, const Init& init, const Xs& xs) {
                    reshaped_leaves<outputs, M>(outputs{}, out.second, here));
 }
 
-/// A scan over mesh M, whose body is `call(trip, carry, slices) -> pair(carry, outputs)`. The mesh is joined with that of
-/// the body's result, which may bring in a mesh that was captured.
+/// A scan over mesh M, whose body is `call(trip, carry, slices) -> pair(carry, outputs)`. The mesh is joined with that
+/// of the body's result, which may bring in a mesh that was captured.
 template <class M, std::int64_t Trips, bool Reverse, class Call, class Init, class Xs>
 constexpr auto scan_over(Call call, const Init& init, const Xs& xs) {
   using carry = body_form<Init, M>;
@@ -521,9 +522,9 @@ constexpr auto while_loop(Condition condition, F f, const Init& init) {
   }
 }
 
-/// `cond(predicate, on_true, on_false, operands...)`: what on_true(operands...) gives if the predicate, a bool scalar, is
-/// true, else what on_false gives; only that one runs. Both give arrays, or trees of them, of the same types. Gradient: a
-/// branch that computes its values again. Source: jax.lax.cond.
+/// `cond(predicate, on_true, on_false, operands...)`: what on_true(operands...) gives if the predicate, a bool scalar,
+/// is true, else what on_false gives; only that one runs. Both give arrays, or trees of them, of the same types.
+/// Gradient: a branch that computes its values again. Source: jax.lax.cond.
 template <class Predicate, class OnTrue, class OnFalse, class... Operands>
 constexpr auto cond(const Predicate& predicate, OnTrue on_true, OnFalse on_false, const Operands&... operands) {
   if constexpr (Poison<Predicate> || (Poison<Operands> || ...)) {

@@ -305,25 +305,25 @@ template <class T>
 concept WindowOption = ops::is_window_option<std::remove_cvref_t<T>>;
 
 /// `conv(x, kernel)`, `conv(x, kernel, valid, strides<2, 2>, dilation<1, 1>)`: y[n, i, j, o] = sum over k, l, c of
-/// x[n, i s + k d, j s + l d, c] kernel[k, l, c, o], x padded with zeros (`same`, unless `valid` is given). x is (batch,
-/// height, width, channels), the kernel (height, width, channels, outputs); with one spatial dimension both have one
-/// dimension less. One matrix product over a copy of all windows. With `feature_group_count<G>` channels and outputs are G
-/// groups, each a convolution of its own: the kernel is (height, width, channels / G, outputs), and what cuts channels or
-/// outputs is gathered or sliced around it.
-/// Cuts: batch and spatial dimensions keep those of x; the kernel and the channels are uncut. With `out_sharding<...>` all
-/// may be cut: outputs as asked, channels of both alike end in an all-reduce, or nowhere if the result is to stay unreduced
-/// over their axes. Unreduced operands are refused, that one is reduced is forgotten.
-/// Collectives: an all-gather where a spatial dimension is cut (windows reach into neighbouring blocks), unless no window
-/// reaches over the end of a block. Gradient: a product for the kernel, one for the windows, which are added up where
-/// they overlap. Saved: x and the kernel. Source: jax.lax.conv_general_dilated, flax.nnx.Conv.
+/// x[n, i s + k d, j s + l d, c] kernel[k, l, c, o], x padded with zeros (`same`, unless `valid` is given). x is
+/// (batch, height, width, channels), the kernel (height, width, channels, outputs); with one spatial dimension both
+/// have one dimension less. One matrix product over a copy of all windows. With `feature_group_count<G>` channels and
+/// outputs are G groups, each a convolution of its own: the kernel is (height, width, channels / G, outputs), and what
+/// cuts channels or outputs is gathered or sliced around it. Cuts: batch and spatial dimensions keep those of x; the
+/// kernel and the channels are uncut. With `out_sharding<...>` all may be cut: outputs as asked, channels of both alike
+/// end in an all-reduce, or nowhere if the result is to stay unreduced over their axes. Unreduced operands are refused,
+/// that one is reduced is forgotten. Collectives: an all-gather where a spatial dimension is cut (windows reach into
+/// neighbouring blocks), unless no window reaches over the end of a block. Gradient: a product for the kernel, one for
+/// the windows, which are added up where they overlap. Saved: x and the kernel. Source: jax.lax.conv_general_dilated,
+/// flax.nnx.Conv.
 template <ArrayLike X, ArrayLike Kernel, WindowOption... Options>
 constexpr auto conv(const X& x, const Kernel& kernel, Options...) {
   return ops::apply<"conv", ops::conv_rule<Options...>>(ops::write_conv<Options...>, x, kernel);
 }
 
-/// `max_pool<shape<2, 2>>(x, strides<2, 2>)`: the largest element of each window, channel by channel; windows are 1 apart
-/// unless strides are given, and stay inside unless `same` is. Equal largest elements share the gradient.
-/// Types, cuts and collectives as of conv; channels may be cut. Source: flax.linen.max_pool, avg_pool.
+/// `max_pool<shape<2, 2>>(x, strides<2, 2>)`: the largest element of each window, channel by channel; windows are 1
+/// apart unless strides are given, and stay inside unless `same` is. Equal largest elements share the gradient. Types,
+/// cuts and collectives as of conv; channels may be cut. Source: flax.linen.max_pool, avg_pool.
 template <class Window, ArrayLike X, WindowOption... Options>
 constexpr auto max_pool(const X& x, Options...) {
   return ops::apply<"max_pool", ops::pool_rule<false, Window, Options...>>(ops::write_pool<false, Window, Options...>,

@@ -19,9 +19,9 @@ inline constexpr auto convert_rule = handles_marks{[](std::span<const aval> x, c
 
 }  // namespace ops
 
-/// `astype<f32>(x)`: the same extents, cuts, unreduced and reduced axes (but no rounding of a pending sum), each element converted as C++ does (float to int truncates; NaN and
-/// what does not fit become 0 and the nearest end; to bool: not 0). The gradient is converted back; through integers
-/// there is none. Source: jax.numpy.astype.
+/// `astype<f32>(x)`: the same extents, cuts, unreduced and reduced axes (but no rounding of a pending sum), each
+/// element converted as C++ does (float to int truncates; NaN and what does not fit become 0 and the nearest end; to
+/// bool: not 0). The gradient is converted back; through integers there is none. Source: jax.numpy.astype.
 template <dtype To>
 constexpr auto astype(const ArrayLike auto& x) {
   return ops::apply<"astype", ops::convert_rule<To>>(

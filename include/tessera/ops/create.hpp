@@ -88,11 +88,11 @@ inline constexpr auto same_type_rule =
 
 }  // namespace ops
 
-/// `zeros<shape<4, 8>>(x)`, `ones<shape<4, 8>, i32>(x, out_sharding<P<"data">>)`, `full<shape<>>(x, 0.5)`: an array with
-/// one number everywhere, uncut unless `out_sharding<...>` is given. x is any array of the step: it says which trace and
-/// mesh the new one belongs to (a constant expression has no current trace), its elements are not looked at. No memory
-/// is filled where elementwise operations read it. `out_sharding<P<unreduced<"x">>>` makes a pending sum: the first device
-/// along x holds the number, the others zeros. No gradient. Source: jax.numpy.zeros, ones, full.
+/// `zeros<shape<4, 8>>(x)`, `ones<shape<4, 8>, i32>(x, out_sharding<P<"data">>)`, `full<shape<>>(x, 0.5)`: an array
+/// with one number everywhere, uncut unless `out_sharding<...>` is given. x is any array of the step: it says which
+/// trace and mesh the new one belongs to (a constant expression has no current trace), its elements are not looked at.
+/// No memory is filled where elementwise operations read it. `out_sharding<P<unreduced<"x">>>` makes a pending sum: the
+/// first device along x holds the number, the others zeros. No gradient. Source: jax.numpy.zeros, ones, full.
 template <class Shape, dtype D = dtype::f32>
 constexpr auto full(const ArrayLike auto& x, Number auto number, OutSharding auto... options) {
   using spec = typename ops::spec_among<decltype(options)...>::type;

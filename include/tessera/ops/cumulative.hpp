@@ -70,10 +70,11 @@ struct cumulative_operation {
 
 }  // namespace ops
 
-/// `cumsum<1>(x)[i] = x[0] + ... + x[i]` along a dimension, which must be uncut; `cumsum<1>(x, reverse)` runs from the end.
-/// Same extents and cuts as x; bool counts as int32; integers wrap around, float32 is carried in float64. Gradient: the
-/// same sum from the other end. `cumsum(x)` runs over all elements in row-major order and gives one dimension; x is uncut.
-/// Of these, cumsum and cumprod have that form, as in jax.numpy. A sum of unreduced arrays is unreduced; the other running values refuse them. No collective. Source: jax.lax.cumsum.
+/// `cumsum<1>(x)[i] = x[0] + ... + x[i]` along a dimension, which must be uncut; `cumsum<1>(x, reverse)` runs from the
+/// end. Same extents and cuts as x; bool counts as int32; integers wrap around, float32 is carried in float64.
+/// Gradient: the same sum from the other end. `cumsum(x)` runs over all elements in row-major order and gives one
+/// dimension; x is uncut. Of these, cumsum and cumprod have that form, as in jax.numpy. A sum of unreduced arrays is
+/// unreduced; the other running values refuse them. No collective. Source: jax.lax.cumsum.
 template <int Axis>
 constexpr auto cumsum(const ArrayLike auto& x, std::same_as<reverse_t> auto... options) {
   return ops::cumulative_operation<"cumsum", graph::running::sum, Axis>{}(x, options...);
@@ -82,8 +83,8 @@ constexpr auto cumsum(const ArrayLike auto& x, std::same_as<reverse_t> auto... o
   return ops::flat_cumulative_operation<"cumsum", graph::running::sum>{}(x, options...);
 }
 
-/// Running products. The gradient is right also where elements are 0: nothing is divided. Saved for it: x and the result.
-/// Otherwise as cumsum. Source: jax.lax.cumprod.
+/// Running products. The gradient is right also where elements are 0: nothing is divided. Saved for it: x and the
+/// result. Otherwise as cumsum. Source: jax.lax.cumprod.
 template <int Axis>
 constexpr auto cumprod(const ArrayLike auto& x, std::same_as<reverse_t> auto... options) {
   return ops::cumulative_operation<"cumprod", graph::running::prod, Axis>{}(x, options...);
@@ -92,8 +93,8 @@ constexpr auto cumprod(const ArrayLike auto& x, std::same_as<reverse_t> auto... 
   return ops::flat_cumulative_operation<"cumprod", graph::running::prod>{}(x, options...);
 }
 
-/// The largest, the smallest so far; NaN from the first NaN on. The gradient goes to the element that was reached first.
-/// Otherwise as cumsum. Source: jax.lax.cummax, cummin.
+/// The largest, the smallest so far; NaN from the first NaN on. The gradient goes to the element that was reached
+/// first. Otherwise as cumsum. Source: jax.lax.cummax, cummin.
 template <int Axis>
 constexpr auto cummax(const ArrayLike auto& x, std::same_as<reverse_t> auto... options) {
   return ops::cumulative_operation<"cummax", graph::running::max, Axis>{}(x, options...);

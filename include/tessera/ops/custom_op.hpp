@@ -71,10 +71,11 @@ using custom_op_result = result_of<Operation::name, custom_rule<Operation>{}, Xs
 ///   static constexpr ruling rule(std::span<const aval>, const mesh_value&);  // the type of the result, or refuse(...)
 ///   static void run(const custom_call&);                                     // fills one device's block of the result
 ///   static constexpr auto gradient = [](auto... operands, auto result, auto ct) { return std::tuple(...); };  // optional
-/// `run` is called once for each distinct shard, on the blocks that the operands' types and the rule's result say; no data
-/// is moved for it, so a rule refuses cuts with which the blocks would not do. The gradient gives one cotangent an operand,
-/// of exactly its type, or `none`; without one the operation cannot be differentiated. What it uses is saved. To be
-/// differentiated twice it must not use the result. See docs/custom_operations.md; the example is examples/custom_op.cpp.
+/// `run` is called once for each distinct shard, on the blocks that the operands' types and the rule's result say; no
+/// data is moved for it, so a rule refuses cuts with which the blocks would not do. The gradient gives one cotangent an
+/// operand, of exactly its type, or `none`; without one the operation cannot be differentiated. What it uses is saved.
+/// To be differentiated twice it must not use the result. See docs/custom_operations.md; the example is
+/// examples/custom_op.cpp.
 template <class Operation, ArrayLike... Xs>
 requires(sizeof...(Xs) >= 1 && sizeof...(Xs) <= 3 && !Poison<ops::custom_op_result<Operation, Xs...>>)  //
     constexpr ops::custom_op_result<Operation, Xs...> custom_op(const Xs&... xs) {

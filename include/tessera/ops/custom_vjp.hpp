@@ -55,7 +55,8 @@ struct as_tuple<std::pair<A, B>> : std::type_identity<std::tuple<A, B>> {
   static constexpr bool is_one = true;
 };
 
-/// Outputs of the backward body for one argument: its cotangents, or a number without meaning for each leaf without one.
+/// Outputs of the backward body for one argument: its cotangents, or a number without meaning for each leaf without
+/// one.
 template <class Argument, class Cotangent>
 constexpr void put_cotangents(open_body& traced, int meaningless, const Argument& argument,
                               const Cotangent& cotangent) {
@@ -248,7 +249,8 @@ struct custom_vjp_function {
 /// bwd says. fwd(args...) gives std::pair(the same result, residuals), of which the residuals are kept; bwd(residuals,
 /// cotangent of the result) gives a tuple of one cotangent an argument, of exactly its type, or `none` for an argument
 /// through which nothing flows. Arguments, results and residuals are arrays or trees of them: tuples, pairs, modules.
-/// bwd may use f itself. Second derivatives go through fwd and bwd; higher ones are those of `function`. Collectives: those of what is written. Source: jax.custom_vjp.
+/// bwd may use f itself. Second derivatives go through fwd and bwd; higher ones are those of `function`. Collectives:
+/// those of what is written. Source: jax.custom_vjp.
 template <class F, class Forward, class Backward>
 constexpr auto custom_vjp(F function, Forward fwd, Backward bwd) {
   return ops::custom_vjp_function<F, Forward, Backward>{function, fwd, bwd};

@@ -87,9 +87,10 @@ constexpr auto contract(const A& a, const B& b, const call_site& where) {
 
 }  // namespace ops
 
-/// `dot_general<dims<2>, dims<1>, dims<0>, dims<0>>(a, b)`: sums products over the dimensions of the first two lists (of
-/// a, of b) and pairs those of the last two, the batch dimensions. Result: batch, then what is left of a, then of b, each
-/// as it was cut. Rules, gradient and collectives as for matmul; `out_sharding<P<...>>` chooses the cut of the result.
+/// `dot_general<dims<2>, dims<1>, dims<0>, dims<0>>(a, b)`: sums products over the dimensions of the first two lists
+/// (of a, of b) and pairs those of the last two, the batch dimensions. Result: batch, then what is left of a, then of
+/// b, each as it was cut. Rules, gradient and collectives as for matmul; `out_sharding<P<...>>` chooses the cut of the
+/// result.
 /// Source: jax.lax.dot_general.
 template <class AContracting, class BContracting, class ABatch = dims<>, class BBatch = dims<>>
 constexpr auto dot_general(const ArrayLike auto& a, const ArrayLike auto& b, call_site where = call_site::current()) {
@@ -127,8 +128,8 @@ constexpr auto dot(const ArrayLike auto& a, const ArrayLike auto& b, preferred_e
   return ops::preferring<D>([&](const auto& x, const auto& y) { return dot(x, y, options...); }, a, b);
 }
 
-/// `tensordot<N>(a, b)` sums over the last N dimensions of a with the first N of b; N = 0 is the product of each element
-/// with each. Otherwise as dot_general. Source: jax.numpy.tensordot.
+/// `tensordot<N>(a, b)` sums over the last N dimensions of a with the first N of b; N = 0 is the product of each
+/// element with each. Otherwise as dot_general. Source: jax.numpy.tensordot.
 template <int N = 2>
 constexpr auto tensordot(const ArrayLike auto& a, const ArrayLike auto& b, call_site where = call_site::current()) {
   return ops::contract<"tensordot", ops::neighbours_contraction<N>, void>(a, b, where);

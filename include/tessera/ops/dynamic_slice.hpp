@@ -206,9 +206,9 @@ concept StartOrSharding = Start<T> || OutSharding<T>;
 
 /// `dynamic_slice<1, 8>(x, i, j)`: so many elements along each dimension, from run-time starts on: int32 or uint32
 /// scalars, or numbers. A negative start counts from the end; one that leaves too few elements is moved back until the
-/// part is inside, as JAX does. Cuts: as slice, dimensions of which not all is taken are uncut unless `out_sharding<...>`
-/// is given; unreduced and reduced axes stay. Gradient: zeros with the cotangent in the part's place. Saved: the starts. One copy of the part. Source:
-/// jax.lax.dynamic_slice.
+/// part is inside, as JAX does. Cuts: as slice, dimensions of which not all is taken are uncut unless
+/// `out_sharding<...>` is given; unreduced and reduced axes stay. Gradient: zeros with the cotangent in the part's
+/// place. Saved: the starts. One copy of the part. Source: jax.lax.dynamic_slice.
 template <std::int64_t... Sizes>
 constexpr auto dynamic_slice(const ArrayLike auto& x, const StartOrSharding auto&... starts) {
   using spec = typename ops::spec_among<std::remove_cvref_t<decltype(starts)>...>::type;
@@ -232,10 +232,10 @@ constexpr auto dynamic_index_in_dim(const ArrayLike auto& x, const Start auto& i
       ops::write_in_dim<Axis, 1, true>, x, index, options...);
 }
 
-/// `dynamic_update_slice(x, update, i, j)`: x with the elements of `update` from run-time starts on, clamped as those of
-/// dynamic_slice. Both of one dtype and rank and cut alike, uncut where the update is smaller; with `out_sharding<...>`
-/// last they may be cut in any way. x's memory is reused where nobody else reads it. Gradient: the cotangent with zeros
-/// in the part's place to x, the part to the update. Source: jax.lax.dynamic_update_slice.
+/// `dynamic_update_slice(x, update, i, j)`: x with the elements of `update` from run-time starts on, clamped as those
+/// of dynamic_slice. Both of one dtype and rank and cut alike, uncut where the update is smaller; with
+/// `out_sharding<...>` last they may be cut in any way. x's memory is reused where nobody else reads it. Gradient: the
+/// cotangent with zeros in the part's place to x, the part to the update. Source: jax.lax.dynamic_update_slice.
 template <ArrayLike X, ArrayLike Update>
 constexpr auto dynamic_update_slice(const X& x, const Update& update, const StartOrSharding auto&... starts) {
   using spec = typename ops::spec_among<std::remove_cvref_t<decltype(starts)>...>::type;

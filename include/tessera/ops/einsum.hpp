@@ -104,14 +104,14 @@ requires(!is_preferred<First>) struct preference<First, Rest...> : preference<Re
 }  // namespace ops
 
 /// `einsum<"bthd,bshd->bhts">(q, k)`: the sum, over letters that the result does not have, of products of elements; a
-/// letter a dimension, `...` the dimensions that an operand has further, counted from their last one; what they have in common
-/// has one extent. Without `->` the result has the dimensions of `...` and has the letters that stand once, in alphabetical order. Up to 8 operands
-/// of one dtype, contracted from left to right; a letter of one operand alone is summed over first. Each product is
-/// ruled and costs as matmul does: batch dimensions are cut alike, contracted ones are uncut, or `out_sharding<P<...>>`
-/// (last argument) chooses how the result is cut, in the order of its letters. `preferred_element_type<f32>` behind the
-/// arrays keeps the sums of 16-bit operands as they are added up. Gradient: contractions of the same kind.
-/// Saved for it: the operands. Source: jax.numpy.einsum, without repeated letters in one operand; `...` does not stretch
-/// dimensions of extent 1.
+/// letter a dimension, `...` the dimensions that an operand has further, counted from their last one; what they have in
+/// common has one extent. Without `->` the result has the dimensions of `...` and has the letters that stand once, in
+/// alphabetical order. Up to 8 operands of one dtype, contracted from left to right; a letter of one operand alone is
+/// summed over first. Each product is ruled and costs as matmul does: batch dimensions are cut alike, contracted ones
+/// are uncut, or `out_sharding<P<...>>` (last argument) chooses how the result is cut, in the order of its letters.
+/// `preferred_element_type<f32>` behind the arrays keeps the sums of 16-bit operands as they are added up. Gradient:
+/// contractions of the same kind. Saved for it: the operands. Source: jax.numpy.einsum, without repeated letters in one
+/// operand; `...` does not stretch dimensions of extent 1.
 template <text Subscripts, class... Args>
 requires(ops::arrays_then_options<Args...>()) constexpr auto einsum(const Args&... args) {
   const std::tuple<const Args&...> all(args...);

@@ -11,8 +11,8 @@
 namespace tessera {
 
 /// What indices outside the dimension do, as an argument of take and at. Without one an index counts from the end if it
-/// is negative, and one that is still outside raises index_error with its value and position. `mode_drop`: it reads zero
-/// and writes nothing. `mode_clip`: the nearest end (negative ones too). `mode_wrap`: once more from the start.
+/// is negative, and one that is still outside raises index_error with its value and position. `mode_drop`: it reads
+/// zero and writes nothing. `mode_clip`: the nearest end (negative ones too). `mode_wrap`: once more from the start.
 template <sharding::index_mode Mode>
 struct index_mode_t {};
 inline constexpr index_mode_t<sharding::index_mode::drop> mode_drop{};
@@ -199,15 +199,15 @@ struct write_take {
 template <class T>
 concept IndexOption = ops::is_index_option<std::remove_cvref_t<T>>;
 
-/// `take<0>(table, ids)` is table[ids]: x[n_0, ..., n_Axis, ...] and int32 or uint32[m...] -> x's dtype [n_0, ..., m...,
-/// ...], elements of one dimension chosen by indices of any rank. With `batch_dims<k>` the first k dimensions of both go
-/// together: x[b, indices[b]]. Options, in any order: `mode_clip`, `mode_wrap`, `mode_drop`, `batch_dims<k>`,
+/// `take<0>(table, ids)` is table[ids]: x[n_0, ..., n_Axis, ...] and int32 or uint32[m...] -> x's dtype [n_0, ...,
+/// m..., ...], elements of one dimension chosen by indices of any rank. With `batch_dims<k>` the first k dimensions of
+/// both go together: x[b, indices[b]]. Options, in any order: `mode_clip`, `mode_wrap`, `mode_drop`, `batch_dims<k>`,
 /// `out_sharding<...>`.
 /// Cuts: the indexed dimension and indices that are not batched are uncut, untouched dimensions keep theirs. With
-/// out_sharding all may be cut: the indices go along with the result, and a cut indexed dimension is gathered, or, where
-/// that moves less, each device reads its part and the sum is all-reduced. Unreduced and reduced arrays stay so; indices
-/// are neither.
-/// Gradient: the cotangent added to zeros at the indices, in their order. Saved: the indices. Errors: index_error.
+/// out_sharding all may be cut: the indices go along with the result, and a cut indexed dimension is gathered, or,
+/// where that moves less, each device reads its part and the sum is all-reduced. Unreduced and reduced arrays stay so;
+/// indices are neither. Gradient: the cotangent added to zeros at the indices, in their order. Saved: the indices.
+/// Errors: index_error.
 /// Source: jax.numpy.take, jax.numpy.ndarray.at[].get.
 template <int Axis, IndexOption... Options>
 constexpr auto take(const ArrayLike auto& x, const ArrayLike auto& indices, Options...) {
@@ -215,8 +215,8 @@ constexpr auto take(const ArrayLike auto& x, const ArrayLike auto& indices, Opti
                                                                      indices);
 }
 
-/// `take_along_axis<1>(x, indices)`: x and indices go together in all dimensions but one: y[i, j] = x[i, indices[i, j]].
-/// Otherwise as take. Source: jax.numpy.take_along_axis.
+/// `take_along_axis<1>(x, indices)`: x and indices go together in all dimensions but one: y[i, j] = x[i, indices[i,
+/// j]]. Otherwise as take. Source: jax.numpy.take_along_axis.
 template <int Axis, IndexOption... Options>
 constexpr auto take_along_axis(const ArrayLike auto& x, const ArrayLike auto& indices, Options...) {
   return ops::apply<"take_along_axis", ops::take_rule<Axis, true, Options...>>(

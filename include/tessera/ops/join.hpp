@@ -100,9 +100,9 @@ template <class T>
 concept JoinArgument = ArrayLike<T> || OutSharding<T>;
 
 /// `pad<padding{1, 2}, padding{}, padding{0, 0, 1}>(x, 0)`: by dimension so many copies of a scalar before, behind and
-/// between neighbours; negative ones before and behind crop. x and a number or scalar of its dtype -> that dtype. Padded
-/// dimensions are uncut, or `out_sharding<...>` says how the result is cut and gathers what must be. Gradient: the slice
-/// of the cotangent where x stands, the sum of the rest to the scalar. Source: jax.lax.pad.
+/// between neighbours; negative ones before and behind crop. x and a number or scalar of its dtype -> that dtype.
+/// Padded dimensions are uncut, or `out_sharding<...>` says how the result is cut and gathers what must be. Gradient:
+/// the slice of the cotangent where x stands, the sum of the rest to the scalar. Source: jax.lax.pad.
 template <padding... Entries>
 constexpr auto pad(const ArrayLike auto& x, const Operand auto& fill, OutSharding auto... options) {
   using spec = typename ops::spec_among<decltype(options)...>::type;

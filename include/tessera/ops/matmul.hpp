@@ -26,17 +26,19 @@ inline constexpr auto write_matmul = [](const std::array<graph::value, 2>& x, co
 
 }  // namespace ops
 
-/// c[..., i, j] = sum over k of a[..., i, k] b[..., k, j]: (m, k) x (k, n), leading dimensions on one side, or equal batch
-/// dimensions in front of both; a vector on either side has no m or no n. Result: batch, m as cut in a, n as cut in b;
-/// the contracting dimension is uncut in both. Gradient: two products of the same kind. Saved for it: both operands. Collectives: none forward; backward an
-/// all-reduce or a reduce-scatter over every axis that cuts a dimension summed over. Source: jax.numpy.matmul.
+/// c[..., i, j] = sum over k of a[..., i, k] b[..., k, j]: (m, k) x (k, n), leading dimensions on one side, or equal
+/// batch dimensions in front of both; a vector on either side has no m or no n. Result: batch, m as cut in a, n as cut
+/// in b; the contracting dimension is uncut in both. Gradient: two products of the same kind. Saved for it: both
+/// operands. Collectives: none forward; backward an all-reduce or a reduce-scatter over every axis that cuts a
+/// dimension summed over. Source: jax.numpy.matmul.
 template <ArrayLike A, ArrayLike B>
 constexpr auto matmul(const A& a, const B& b, call_site where = call_site::current()) {
   return ops::apply<"matmul", ops::matmul_rule<void>>(ops::written_at{where, ops::write_matmul}, a, b);
 }
 
 /// The same with the cut of the result chosen: contracting dimensions may be cut, and what is needed to get there
-/// (all-reduce, reduce-scatter or all-gather) is done; `out_sharding<P<..., unreduced<"x">>>` leaves the sum over x undone.
+/// (all-reduce, reduce-scatter or all-gather) is done; `out_sharding<P<..., unreduced<"x">>>` leaves the sum over x
+/// undone.
 template <ArrayLike A, ArrayLike B, class Spec>
 constexpr auto matmul(const A& a, const B& b, out_sharding_t<Spec>, call_site where = call_site::current()) {
   return ops::apply<"matmul", ops::matmul_rule<Spec>>(ops::written_at{where, ops::write_matmul}, a, b);

@@ -246,8 +246,8 @@ constexpr auto make_key(const ArrayLike auto& seed) {
       seed);
 }
 
-/// The key that depends on a key and on data, an int32 or uint32 scalar or a number. As `fold_in` outside a step. Source:
-/// jax.random.fold_in.
+/// The key that depends on a key and on data, an int32 or uint32 scalar or a number. As `fold_in` outside a step.
+/// Source: jax.random.fold_in.
 template <ArrayLike Key, Operand Data>
 constexpr auto fold_in(const Key& key, const Data& data) {
   constexpr auto rule = [](std::span<const aval> x, const mesh_value&) {
@@ -260,7 +260,8 @@ constexpr auto fold_in(const Key& key, const Data& data) {
                                      key, data);
 }
 
-/// N independent keys, `auto [next, use] = random::split(key)`; child i does not depend on N. As `split` outside a step.
+/// N independent keys, `auto [next, use] = random::split(key)`; child i does not depend on N. As `split` outside a
+/// step.
 /// Source: jax.random.split.
 template <std::size_t N = 2>
 constexpr auto split(const ArrayLike auto& key) {
@@ -277,8 +278,9 @@ constexpr auto split(const ArrayLike auto& key) {
 
 /// `bits<shape<8, 12>>(key)`: 32 random bits an element, uint32. They depend on the key and on the row-major position
 /// alone, so that every mesh and every cut gives the same ones as `bits32_at` outside a step. Uncut unless
-/// `out_sharding<P<...>>` says otherwise: each device then draws its own part. Of several keys (uint32[..., 2]) the result
-/// has their dimensions in front, cut as they are. No gradient, no collective. Source: jax.random.bits, partitionable.
+/// `out_sharding<P<...>>` says otherwise: each device then draws its own part. Of several keys (uint32[..., 2]) the
+/// result has their dimensions in front, cut as they are. No gradient, no collective. Source: jax.random.bits,
+/// partitionable.
 template <class Shape>
 constexpr auto bits(const ArrayLike auto& key, OutSharding auto... options) {
   return detail::draw<"random::bits", Shape, dtype::u32>(

@@ -68,11 +68,11 @@ struct count_kind {
 }  // namespace ops
 
 /// `sum<0, -1>(x)` reduces the named dimensions, `sum(x)` all of them. Result: the other dimensions as they were cut;
-/// with `keepdims` the reduced ones stay with extent 1; with `out_sharding<...>` the cut is chosen, and the sum over an axis
-/// that cuts a reduced dimension may be left pending (`unreduced<...>`; of max and min `unreduced_max<...>`,
-/// `unreduced_min<...>`). What is pending in x stays so. Sums of bool are int32. Gradient: repeated along what was reduced. Collectives: an all-reduce (reduce-scatter with out_sharding) over
-/// the axes that cut a reduced dimension. Sums are blocked, in an order fixed by sizes. Source: jax.numpy.sum, prod,
-/// mean, max, min, all, any, count_nonzero.
+/// with `keepdims` the reduced ones stay with extent 1; with `out_sharding<...>` the cut is chosen, and the sum over an
+/// axis that cuts a reduced dimension may be left pending (`unreduced<...>`; of max and min `unreduced_max<...>`,
+/// `unreduced_min<...>`). What is pending in x stays so. Sums of bool are int32. Gradient: repeated along what was
+/// reduced. Collectives: an all-reduce (reduce-scatter with out_sharding) over the axes that cut a reduced dimension.
+/// Sums are blocked, in an order fixed by sizes. Source: jax.numpy.sum, prod, mean, max, min, all, any, count_nonzero.
 template <int... Dims>
 constexpr auto sum(const ArrayLike auto& x, ops::ReduceOption auto... options) {
   return ops::reduction<"sum", ops::total_kind<graph::op::reduce_sum>, Dims...>{}(x, options...);

@@ -28,8 +28,8 @@ constexpr sharding::dim_set_ruling dims_named(int rank) {
 }
 
 /// A kind of reduction says: fault(operand type, dims), what is wrong beyond dimensions and cuts; element(dtype), the
-/// result's element type; write(operand, dims, keep, spec), the nodes; and, if what is pending may stay so, `pending`, how
-/// it combines.
+/// result's element type; write(operand, dims, keep, spec), the nodes; and, if what is pending may stay so, `pending`,
+/// how it combines.
 template <class Kind, bool Keep, class OutSpec, int... Dims>
 inline constexpr auto reduction_rule = handles_marks{[](std::span<const aval> x, const mesh_value& mesh) {
   const sharding::dim_set_ruling dims = dims_named<Dims...>(x[0].rank);

@@ -171,8 +171,8 @@ constexpr auto tile(const ArrayLike auto& x, OutSharding auto... options) {
   return ops::apply<"tile", ops::tile_rule<spec, Repetitions...>>(ops::write_tile<Repetitions...>, x);
 }
 
-/// `roll<1, 0>(x)`: element i goes to place i + 1 along a dimension, the last one to the first place; negative shifts go
-/// the other way. The dimension is uncut unless `out_sharding<...>` is given. Gradient: rolled back. Source:
+/// `roll<1, 0>(x)`: element i goes to place i + 1 along a dimension, the last one to the first place; negative shifts
+/// go the other way. The dimension is uncut unless `out_sharding<...>` is given. Gradient: rolled back. Source:
 /// jax.numpy.roll.
 template <std::int64_t Shift, int Axis>
 constexpr auto roll(const ArrayLike auto& x, OutSharding auto... options) {
@@ -180,8 +180,8 @@ constexpr auto roll(const ArrayLike auto& x, OutSharding auto... options) {
   return ops::apply<"roll", ops::roll_rule<Shift, Axis, spec>>(ops::write_roll<Shift, Axis>, x);
 }
 
-/// `roll<0>(x, shift)`: the same by an int32 scalar that is known at run time. Gradient: each element's goes back to where it
-/// came from. Saved: the shift.
+/// `roll<0>(x, shift)`: the same by an int32 scalar that is known at run time. Gradient: each element's goes back to
+/// where it came from. Saved: the shift.
 template <int Axis>
 constexpr auto roll(const ArrayLike auto& x, const ArrayLike auto& shift, OutSharding auto... options) {
   using spec = typename ops::spec_among<decltype(options)...>::type;

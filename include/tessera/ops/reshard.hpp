@@ -18,7 +18,8 @@ inline constexpr auto reshard_rule = handles_marks{[](std::span<const aval> x, c
 
 /// `reshard<P<"data">>(x)`: the same array cut as the spec says. Cut to uncut is an all-gather, uncut to cut a local
 /// slice, axes that go from one dimension to another an all-to-all, axes in another order a permutation of blocks, a
-/// pending sum becomes an all-reduce or a reduce-scatter; to make an array unreduced or reduced costs nothing. The gradient goes back to x's own cut.
+/// pending sum becomes an all-reduce or a reduce-scatter; to make an array unreduced or reduced costs nothing. The
+/// gradient goes back to x's own cut.
 /// Source: jax.sharding.reshard.
 template <class Spec>
 constexpr auto reshard(const ArrayLike auto& x) {

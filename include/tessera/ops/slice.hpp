@@ -167,8 +167,9 @@ constexpr slice_plan plan_split(const aval& x) {
 
 }  // namespace ops
 
-/// `slice<range{0, 4}, none, -1>(x)` is x[0:4, :, -1] as NumPy means it; dimensions not named are whole, positions beyond
-/// the extent do not compile. Dimensions of which only a part is taken are uncut, the others keep their cuts; with
+/// `slice<range{0, 4}, none, -1>(x)` is x[0:4, :, -1] as NumPy means it; dimensions not named are whole, positions
+/// beyond the extent do not compile. Dimensions of which only a part is taken are uncut, the others keep their cuts;
+/// with
 /// `out_sharding<...>` a cut one may change too: it is gathered first. No element is copied where the part is read
 /// by elementwise operations. Gradient: zeros with the cotangent in the part's place. Nothing is saved. Source:
 /// jax.lax.slice, jax.numpy.ndarray.__getitem__.
@@ -183,8 +184,8 @@ constexpr auto flip(const ArrayLike auto& x, OutSharding auto... options) {
   return ops::slicing<"flip", &ops::plan_flip<Dims...>>{}(x, options...);
 }
 
-/// `auto [q, k, v] = split<-1, 3>(x)`: three equal parts along a dimension; `split<-1, 8, 2, 2>(x)`: parts of these sizes.
-/// A tuple of arrays, each as a slice is. Source: jax.numpy.split, jax.lax.split.
+/// `auto [q, k, v] = split<-1, 3>(x)`: three equal parts along a dimension; `split<-1, 8, 2, 2>(x)`: parts of these
+/// sizes. A tuple of arrays, each as a slice is. Source: jax.numpy.split, jax.lax.split.
 template <int Axis, std::int64_t... Parts>
 requires(sizeof...(Parts) > 0) constexpr auto split(const ArrayLike auto& x, OutSharding auto... options) {
   const auto part = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {

@@ -39,9 +39,9 @@ inline constexpr auto write_argsort = [](const std::array<graph::value, 1>& x, c
 
 }  // namespace ops
 
-/// `argsort<0>(x)`: int32, the positions of the elements along a dimension (the last unless told) in ascending order, or
-/// with `descending` the largest first. The dimension must be uncut; the others keep their cuts. Equal elements keep their
-/// order, NaN counts as largest. No gradient. No collective. Source: jax.numpy.argsort, stable.
+/// `argsort<0>(x)`: int32, the positions of the elements along a dimension (the last unless told) in ascending order,
+/// or with `descending` the largest first. The dimension must be uncut; the others keep their cuts. Equal elements keep
+/// their order, NaN counts as largest. No gradient. No collective. Source: jax.numpy.argsort, stable.
 template <int Axis = -1>
 constexpr auto argsort(const ArrayLike auto& x) {
   return ops::apply<"argsort", ops::argsort_rule<Axis, -1>>(ops::write_argsort<Axis, false>, x);
@@ -77,8 +77,8 @@ inline constexpr auto write_sort = [](const std::array<graph::value, 1>& x, cons
 
 }  // namespace ops
 
-/// `sort<0>(x)`: the elements along a dimension in the order that `argsort` gives. Same extents and cuts. Gradient: each
-/// element's goes back to where it stood. Saved for it: the order. Source: jax.numpy.sort.
+/// `sort<0>(x)`: the elements along a dimension in the order that `argsort` gives. Same extents and cuts. Gradient:
+/// each element's goes back to where it stood. Saved for it: the order. Source: jax.numpy.sort.
 template <int Axis = -1>
 constexpr auto sort(const ArrayLike auto& x) {
   return ops::apply<"sort", ops::sort_rule<Axis, -1>>(ops::write_sort<Axis, false>, x);
@@ -89,8 +89,8 @@ constexpr auto sort(const ArrayLike auto& x, descending_t) {
 }
 
 /// `auto [values, indices] = top_k<3>(x)`: the K largest elements along a dimension (the last unless told), the largest
-/// first, and where they stand, int32; of equal ones the first. The dimension must be uncut and have K elements. Gradient:
-/// to the elements that were chosen. Source: jax.lax.top_k.
+/// first, and where they stand, int32; of equal ones the first. The dimension must be uncut and have K elements.
+/// Gradient: to the elements that were chosen. Source: jax.lax.top_k.
 template <std::int64_t K, int Axis = -1>
 constexpr auto top_k(const ArrayLike auto& x) {
   return std::pair(ops::apply<"top_k", ops::sort_rule<Axis, K>>(ops::write_sort<Axis, true>, x),

@@ -140,8 +140,8 @@ constexpr auto scan_unrolled(F f, const Init& init, const Xs& xs) {
 
 }  // namespace ops
 
-/// A scan with K trips in one body: fewer, longer trips, and what a trip hands to the next one may be fused. K divides the
-/// number of trips. Values are those of scan, bit for bit. Source: jax.lax.scan, `unroll`.
+/// A scan with K trips in one body: fewer, longer trips, and what a trip hands to the next one may be fused. K divides
+/// the number of trips. Values are those of scan, bit for bit. Source: jax.lax.scan, `unroll`.
 template <class F, class Init, class Xs, std::int64_t K>
 constexpr auto scan(F f, const Init& init, const Xs& xs, unroll_t<K>) {
   return ops::scan_unrolled<K, false>(f, init, xs);

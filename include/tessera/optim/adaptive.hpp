@@ -83,8 +83,8 @@ struct belief {
   }
 };
 
-/// The second moment moves by a bounded amount and starts at 1e-6; the first one starts at 0, so that zero gradients move
-/// nothing. Source: Zaheer and others 2018.
+/// The second moment moves by a bounded amount and starts at 1e-6; the first one starts at 0, so that zero gradients
+/// move nothing. Source: Zaheer and others 2018.
 struct yogi {
   static constexpr double initial = 1e-6;
   static constexpr value second(value v, value g, value, const moment_numbers& x) {
@@ -171,8 +171,8 @@ auto amsgrad(Rate learning_rate, adam_options o = {}) {
   return adam<adam_form{.amsgrad = true}>(learning_rate, o);
 }
 
-/// Three moments: of gradients, of their differences from step to step, of the squares of where they go. Source: Xie and
-/// others 2022; optax.scale_by_adan.
+/// Three moments: of gradients, of their differences from step to step, of the squares of where they go. Source: Xie
+/// and others 2022; optax.scale_by_adan.
 struct scale_by_adan_t {
   nn::scalar b1, rest1, b2, rest2, b3, rest3, eps;
 

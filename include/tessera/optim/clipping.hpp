@@ -8,9 +8,9 @@
 
 namespace tessera::optim {
 
-/// The square root of the sum of all squares, over whole arrays, however they are cut; float32, of 16-bit arrays too. Squares are added up as
-/// they are and made smaller by 2^-192 as well, for sums that overflow: only an infinite or NaN element gives an infinite or
-/// NaN norm. Source: optax.global_norm.
+/// The square root of the sum of all squares, over whole arrays, however they are cut; float32, of 16-bit arrays too.
+/// Squares are added up as they are and made smaller by 2^-192 as well, for sums that overflow: only an infinite or NaN
+/// element gives an infinite or NaN norm. Source: optax.global_norm.
 constexpr graph::value global_norm(const values& updates) {
   using namespace value_math;
   constexpr double smaller = 0x1p-96;
@@ -27,8 +27,8 @@ constexpr graph::value global_norm(const values& updates) {
   return graph::select(fits, sqrt(total), sqrt(of_large) * (1 / smaller));
 }
 
-/// Untouched where the global norm is at most `max_norm`, else scaled to it. A norm that is not finite leaves updates as
-/// they are, for apply_if_finite or skip_not_finite to refuse. Source: optax.clip_by_global_norm.
+/// Untouched where the global norm is at most `max_norm`, else scaled to it. A norm that is not finite leaves updates
+/// as they are, for apply_if_finite or skip_not_finite to refuse. Source: optax.clip_by_global_norm.
 struct clip_by_global_norm_t {
   nn::scalar max_norm;
 

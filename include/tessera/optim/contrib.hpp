@@ -192,8 +192,8 @@ auto schedule_free_adamw(Rate learning_rate, adamw_options a = {}, schedule_free
                        learning_rate, o);
 }
 
-/// AdamW with a rate found from how far parameters have gone: rates are factors, usually 1. Source: Mishchenko and Defazio
-/// 2023; optax.contrib.prodigy.
+/// AdamW with a rate found from how far parameters have gone: rates are factors, usually 1. Source: Mishchenko and
+/// Defazio 2023; optax.contrib.prodigy.
 template <Schedule Rate>
 struct prodigy_t {
   Rate learning_rate;

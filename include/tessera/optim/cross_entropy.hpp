@@ -70,8 +70,9 @@ struct write_cross_entropy_t {
 };
 inline constexpr write_cross_entropy_t write_cross_entropy{};
 
-/// The loss below with `{.label_smoothing = 0.1, .ignore_index = -100}`: the label's probability is 1 - a and all classes
-/// share a; rows of the ignored label count nothing (the mean over the others is the sum divided by their number).
+/// The loss below with `{.label_smoothing = 0.1, .ignore_index = -100}`: the label's probability is 1 - a and all
+/// classes share a; rows of the ignored label count nothing (the mean over the others is the sum divided by their
+/// number).
 constexpr auto softmax_cross_entropy_with_integer_labels(const ArrayLike auto& logits, const ArrayLike auto& labels,
                                                          cross_entropy_options options) {
   return ops::in_float32(
@@ -83,10 +84,10 @@ constexpr auto softmax_cross_entropy_with_integer_labels(const ArrayLike auto& l
 }
 
 /// log(sum(exp(logits))) - logits[label], one loss a row: float[..., classes] and int[...] -> float[...], cut as the
-/// rows are; of 16-bit logits float32, as all losses. A label outside [0, classes) raises index_error with its value and
-/// position before anything is changed; the term of another class never counts, so -inf logits give no NaN. Gradient: softmax minus one-hot. Saved for it:
-/// log-softmax. Collectives: none, or those of a cut class dimension. Source:
-/// optax.softmax_cross_entropy_with_integer_labels.
+/// rows are; of 16-bit logits float32, as all losses. A label outside [0, classes) raises index_error with its value
+/// and position before anything is changed; the term of another class never counts, so -inf logits give no NaN.
+/// Gradient: softmax minus one-hot. Saved for it: log-softmax. Collectives: none, or those of a cut class dimension.
+/// Source: optax.softmax_cross_entropy_with_integer_labels.
 constexpr auto softmax_cross_entropy_with_integer_labels(const ArrayLike auto& logits, const ArrayLike auto& labels) {
   return softmax_cross_entropy_with_integer_labels(logits, labels, cross_entropy_options{});
 }
@@ -116,8 +117,8 @@ inline constexpr auto write_soft_cross_entropy = [](const std::array<graph::valu
 
 /// -sum(labels log_softmax(logits)) over the classes, one loss a row: labels are probabilities of the logits' shape (or
 /// broadcast to it) and dtype. A class with label 0 counts nothing even if its logit is -inf. Gradient: to the logits
-/// softmax sum(labels) - labels, to the labels -log_softmax. Saved for it: log-softmax and labels. Collectives: none, or
-/// those of a cut class dimension. Source: optax.softmax_cross_entropy.
+/// softmax sum(labels) - labels, to the labels -log_softmax. Saved for it: log-softmax and labels. Collectives: none,
+/// or those of a cut class dimension. Source: optax.softmax_cross_entropy.
 constexpr auto softmax_cross_entropy(const ArrayLike auto& logits, const ArrayLike auto& labels) {
   return ops::in_float32(
       [](const auto& x, const auto& y) {
@@ -151,7 +152,8 @@ inline constexpr auto write_binary_cross_entropy = [](const std::array<graph::va
 };
 
 /// -labels log(sigmoid(logits)) - (1 - labels) log(sigmoid(-logits)), element by element, for probabilities of two classes
-/// and of labels that do not exclude each other. Gradient: sigmoid(logits) - labels, at infinite logits too. Types as of
+/// and of labels that do not exclude each other. Gradient: sigmoid(logits) - labels, at infinite logits too. Types as
+/// of
 /// `add`, floating-point only. Source: optax.sigmoid_binary_cross_entropy.
 constexpr auto sigmoid_binary_cross_entropy(const ArrayLike auto& logits, const ArrayLike auto& labels) {
   return ops::in_float32(

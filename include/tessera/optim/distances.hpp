@@ -11,8 +11,8 @@
 
 namespace tessera::optim {
 
-/// Each takes floating-point arrays and gives a loss an element, with the types and cuts of `subtract`; collectives none.
-/// Losses of bfloat16 or float16 arrays are computed in float32, and are float32.
+/// Each takes floating-point arrays and gives a loss an element, with the types and cuts of `subtract`; collectives
+/// none. Losses of bfloat16 or float16 arrays are computed in float32, and are float32.
 
 /// (predictions - targets)^2. Source: optax.squared_error.
 constexpr auto squared_error(const ArrayLike auto& predictions, const ArrayLike auto& targets) {

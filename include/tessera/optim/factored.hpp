@@ -90,8 +90,8 @@ struct adafactor_options {
   double weight_decay_rate = 0;  ///< with adafactor_form{.weight_decay = true}
 };
 
-/// decay_t = 1 - t^-decay_rate, t from 1; v <- decay_t v + (1 - decay_t)(g^2 + eps), u <- g / sqrt(v); of a matrix v are
-/// the means of rows and columns, v_ij = row_i column_j / mean(row). Source: Shazeer and Stern 2018;
+/// decay_t = 1 - t^-decay_rate, t from 1; v <- decay_t v + (1 - decay_t)(g^2 + eps), u <- g / sqrt(v); of a matrix v
+/// are the means of rows and columns, v_ij = row_i column_j / mean(row). Source: Shazeer and Stern 2018;
 /// optax.scale_by_factored_rms.
 template <std::int64_t Least = 128>
 struct scale_by_factored_rms_t {

@@ -72,8 +72,8 @@ scale_by_rms_t<Form> scale_by_rms(rmsprop_options o = {}) {
 }
 inline auto scale_by_stddev(rmsprop_options o = {}) { return scale_by_rms<rms_form{.centered = true}>(o); }
 
-/// `rmsprop(1e-3)`, `rmsprop(1e-3, {.decay = 0.99})`, with momentum `rmsprop(1e-3, {}, 0.9)` and `nesterov`; the centred
-/// one `rmsprop<rms_form{.centered = true}>(1e-3)`. Source: optax.rmsprop.
+/// `rmsprop(1e-3)`, `rmsprop(1e-3, {.decay = 0.99})`, with momentum `rmsprop(1e-3, {}, 0.9)` and `nesterov`; the
+/// centred one `rmsprop<rms_form{.centered = true}>(1e-3)`. Source: optax.rmsprop.
 template <rms_form Form = rms_form{}, class Rate>
 auto rmsprop(Rate learning_rate, rmsprop_options o = {}) {
   return chain(scale_by_rms<Form>(o), scale_by_learning_rate(learning_rate));

@@ -8,7 +8,8 @@
 
 namespace tessera::optim {
 
-/// Masks say of a leaf whether it is chosen; a lambda `[](const leaf& l) { return l.rank > 1; }` without captures is one.
+/// Masks say of a leaf whether it is chosen; a lambda `[](const leaf& l) { return l.rank > 1; }` without captures is
+/// one.
 
 /// The last name of the path: `named<"kernel">`.
 template <text Name>
@@ -88,8 +89,8 @@ struct masked_state {
 
 }  // namespace detail
 
-/// A transformation that sees only the variables that Mask chooses, and has state for these alone; other updates pass as
-/// they are. Source: optax.masked.
+/// A transformation that sees only the variables that Mask chooses, and has state for these alone; other updates pass
+/// as they are. Source: optax.masked.
 template <class Inner, class Mask>
 struct masked_t {
   Inner inner;

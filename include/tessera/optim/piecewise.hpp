@@ -87,15 +87,15 @@ piecewise_schedule<Between, N> piecewise(const char* function, double init_value
 
 }  // namespace detail
 
-/// `piecewise_constant_schedule(1e-3, {{1000, 0.1}, {2000, 0.1}})`: the rate is multiplied by a factor from each boundary
-/// on. Source: optax.piecewise_constant_schedule.
+/// `piecewise_constant_schedule(1e-3, {{1000, 0.1}, {2000, 0.1}})`: the rate is multiplied by a factor from each
+/// boundary on. Source: optax.piecewise_constant_schedule.
 template <std::size_t N>
 auto piecewise_constant_schedule(double init_value, const rate_change (&changes)[N]) {
   return detail::piecewise<interpolation::step>("piecewise_constant_schedule", init_value, changes);
 }
 
-/// `piecewise_interpolate_schedule<interpolation::line>(...)` or `cosine` (`step` is piecewise_constant_schedule): the rate goes from one boundary's value to the
-/// next one's. Source: optax.piecewise_interpolate_schedule.
+/// `piecewise_interpolate_schedule<interpolation::line>(...)` or `cosine` (`step` is piecewise_constant_schedule): the
+/// rate goes from one boundary's value to the next one's. Source: optax.piecewise_interpolate_schedule.
 template <interpolation Between, std::size_t N>
 auto piecewise_interpolate_schedule(double init_value, const rate_change (&changes)[N]) {
   return detail::piecewise<Between>("piecewise_interpolate_schedule", init_value, changes);
@@ -183,8 +183,8 @@ struct joined_schedule {
   }
 };
 
-/// `join_schedules({100, 500}, warmup, flat, decay)`: boundaries where the second schedule begins, the third, ... Source:
-/// optax.join_schedules.
+/// `join_schedules({100, 500}, warmup, flat, decay)`: boundaries where the second schedule begins, the third, ...
+/// Source: optax.join_schedules.
 template <std::size_t N, Schedule... Schedules>
 joined_schedule<Schedules...> join_schedules(const std::int64_t (&boundaries)[N], Schedules... schedules) {
   static_assert(

@@ -77,7 +77,8 @@ class node_order {
  private:
   static constexpr int operands = 3;
 
-  /// Whether a user of node `id` can be computed beside it. That an array is multiplied by a number of all says nothing.
+  /// Whether a user of node `id` can be computed beside it. That an array is multiplied by a number of all says
+  /// nothing.
   constexpr bool belongs(int user, int id) const {
     return ready(user) && (g_.type(id).rank > 0 || g_.type(user).rank == 0);
   }

@@ -173,8 +173,8 @@ inline linear_schedule_t warmup_constant_schedule(double init_value, double peak
                                        detail::steps(self, "warmup_steps", warmup_steps), 0);
 }
 
-/// init ((1 - alpha) ((1 + cos(pi t / steps)) / 2)^exponent + alpha), and init alpha after. Source: Loshchilov and Hutter
-/// 2017; optax.cosine_decay_schedule.
+/// init ((1 - alpha) ((1 + cos(pi t / steps)) / 2)^exponent + alpha), and init alpha after. Source: Loshchilov and
+/// Hutter 2017; optax.cosine_decay_schedule.
 inline cosine_decay_schedule_t cosine_decay_schedule(double init_value, std::int64_t decay_steps, double alpha = 0,
                                                      double exponent = 1) {
   constexpr auto self = "cosine_decay_schedule";
@@ -197,8 +197,8 @@ inline staircase_decay_t staircase_decay(double init_value, std::int64_t transit
                                                    options);
 }
 
-/// A line over `warmup_steps`, at least 1, then half a cosine until step `decay_steps`, the whole length, which is more;
-/// peak not 0. Source: optax.warmup_cosine_decay_schedule.
+/// A line over `warmup_steps`, at least 1, then half a cosine until step `decay_steps`, the whole length, which is
+/// more; peak not 0. Source: optax.warmup_cosine_decay_schedule.
 inline warmup_cosine_decay_schedule_t warmup_cosine_decay_schedule(double init_value, double peak_value,
                                                                    std::int64_t warmup_steps, std::int64_t decay_steps,
                                                                    double end_value = 0) {

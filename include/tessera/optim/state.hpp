@@ -13,8 +13,8 @@
 
 namespace tessera::optim {
 
-/// What a mask is asked about: a variable's path within its model, element type, that of its master copy, extents and, if
-/// it has one, role.
+/// What a mask is asked about: a variable's path within its model, element type, that of its master copy, extents and,
+/// if it has one, role.
 struct leaf {
   std::string_view path{};
   std::string_view role{};
@@ -87,8 +87,8 @@ inline constexpr bool names_axis<cut<Names...>, Axis> = ((Names.view() == Axis.v
 template <text Axis, axis_use Use, text... Names>
 inline constexpr bool names_axis<marked<Use, Names...>, Axis> = ((Names.view() == Axis.view()) || ...);
 
-/// An array cut along Axis as well, in the first dimension whose blocks can be divided; as it was if there is none or if
-/// the axis cuts it already.
+/// An array cut along Axis as well, in the first dimension whose blocks can be divided; as it was if there is none or
+/// if the axis cuts it already.
 template <class V, class Mesh, text Axis>
 struct spread_layout {
   static constexpr int dimension = [] {

@@ -45,10 +45,10 @@ trace_t<false, of_dtype<Accumulator>> trace(double decay) {
 }
 inline trace_t<true> trace(double decay, nesterov_t) { return {nn::make_scalar(checked("momentum", decay, 0, 1))}; }
 
-/// What is compiled into scale_by_adam: Nesterov's look ahead, the largest second moment so far in place of the last one
-/// (AMSGrad), a number added within the root, and the element type that the first moment is kept in, between steps: that of
-/// the parameter if not told, float32 where it has 16 bits. `adam_form{.typed_mu = true, .mu_dtype = bf16}` makes the state
-/// of float32 parameters 1.5 times as large as they are, not twice.
+/// What is compiled into scale_by_adam: Nesterov's look ahead, the largest second moment so far in place of the last
+/// one (AMSGrad), a number added within the root, and the element type that the first moment is kept in, between steps:
+/// that of the parameter if not told, float32 where it has 16 bits. `adam_form{.typed_mu = true, .mu_dtype = bf16}`
+/// makes the state of float32 parameters 1.5 times as large as they are, not twice.
 struct adam_form {
   bool nesterov = false;
   bool amsgrad = false;

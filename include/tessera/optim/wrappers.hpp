@@ -48,8 +48,8 @@ constexpr graph::value zero_if(graph::value predicate, graph::value v) {
 
 }  // namespace detail
 
-/// The inner transformation where all gradients are finite; else updates of 0, and the inner state, step counts included,
-/// as it was. After more than `max_consecutive_errors` such steps in a row they are let through. Source:
+/// The inner transformation where all gradients are finite; else updates of 0, and the inner state, step counts
+/// included, as it was. After more than `max_consecutive_errors` such steps in a row they are let through. Source:
 /// optax.apply_if_finite.
 template <class Inner>
 struct apply_if_finite_t {
@@ -172,8 +172,8 @@ multi_steps_t<Form, Every, Inner> multi_steps(Inner inner, Every every_k) {
   return {std::move(every_k), std::move(inner)};
 }
 
-/// Every `sync_period` steps slow <- slow + slow_step_size (fast - slow), and fast <- slow. Slow parameters start as the
-/// parameters and are state. Source: Zhang and others 2019; optax.lookahead.
+/// Every `sync_period` steps slow <- slow + slow_step_size (fast - slow), and fast <- slow. Slow parameters start as
+/// the parameters and are state. Source: Zhang and others 2019; optax.lookahead.
 template <class Inner>
 struct lookahead_t {
   nn::scalar sync_period, slow_step_size;

@@ -34,7 +34,8 @@
 namespace tessera::runtime {
 
 /// A program with its kernels, arena and constants; everything a run needs is here from the start. One run at a time.
-/// Written as a template, so that it can be compiled once for many files (see instances.hpp); `executor` is its only use.
+/// Written as a template, so that it can be compiled once for many files (see instances.hpp); `executor` is its only
+/// use.
 template <class>
 class basic_executor {
  public:
@@ -147,7 +148,8 @@ class basic_executor {
     }
   }
 
-  /// Runs a step or the group that starts with it, and notes when on the rows of the devices and threads that take part.
+  /// Runs a step or the group that starts with it, and notes when on the rows of the devices and threads that take
+  /// part.
   template <class F>
   void run_traced(std::size_t i, const F& run) {
     const graph::step& s = program_.steps[i];

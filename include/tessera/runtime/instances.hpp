@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor and its steps for usual element types, compiled once for all of a program's files; see kernels/instances.hpp.
+// The executor and its steps for usual element types, compiled once for all of a program's files; see
+// kernels/instances.hpp.
 #pragma once
 
 #include <tessera/kernels/instances.hpp>

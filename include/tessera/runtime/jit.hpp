@@ -79,8 +79,8 @@ program_runs& runs_of() {
   return runs;
 }
 
-/// The paths of an object's variables, `layers[2].kernel`, a line each, written while compiling: a program only looks one
-/// up.
+/// The paths of an object's variables, `layers[2].kernel`, a line each, written while compiling: a program only looks
+/// one up.
 template <class Arg>
 struct variable_paths {
   static constexpr std::size_t size = [] {

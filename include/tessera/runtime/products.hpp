@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs products: shards together where they can be one, sums over devices, and the fused steps that are parts of a product.
+// Runs products: shards together where they can be one, sums over devices, and the fused steps that are parts of a
+// product.
 #pragma once
 
 #include <tessera/graph/program.hpp>

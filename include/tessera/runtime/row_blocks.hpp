@@ -44,8 +44,8 @@ inline std::byte* block_memory(std::int64_t bytes) {
   return static_cast<std::byte*>(memory.get());
 }
 
-/// How a group's rows are cut: every batch into `parts` blocks. Where products sum over rows, blocks are what they sum at
-/// once; where reductions fold rows, whole leaves: no bit depends on the grouping.
+/// How a group's rows are cut: every batch into `parts` blocks. Where products sum over rows, blocks are what they sum
+/// at once; where reductions fold rows, whole leaves: no bit depends on the grouping.
 struct row_cut {
   std::int64_t batch;
   std::int64_t parts;
@@ -207,8 +207,8 @@ struct row_runner {
     kernels::gemm(p, false);
   }
 
-  /// c = a b for the rows of the block, from row `first` of the batch on. Along a depth of which a part is left out, sums are taken in the parts of the
-  /// whole depth.
+  /// c = a b for the rows of the block, from row `first` of the batch on. Along a depth of which a part is left out,
+  /// sums are taken in the parts of the whole depth.
   template <class T>
   void make_rows(kernels::gemm_problem<T> p, std::int64_t first) const {
     p.a += first * p.lda;

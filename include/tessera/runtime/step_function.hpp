@@ -12,9 +12,9 @@ namespace tessera::runtime {
 template <class>
 class basic_executor;
 
-/// Rows [first, last) of a row group on one device, and the thread's memory for what exists for a block only: `room` rows
-/// of it. Of arrays as wide as the group's masked scores, columns from `seen` on are left out; a step that finds that they
-/// count asks to start the block `again` with all of them.
+/// Rows [first, last) of a row group on one device, and the thread's memory for what exists for a block only: `room`
+/// rows of it. Of arrays as wide as the group's masked scores, columns from `seen` on are left out; a step that finds
+/// that they count asks to start the block `again` with all of them.
 struct row_block {
   const graph::row_group& group;
   std::int64_t device;

@@ -15,8 +15,8 @@ step_function any_step_function(graph::step_kind kind, dtype type);
 
 #if defined(TESSERA_COMPILED)
 
-/// Whether steps of a kind exist for elements of type T; uint8 stands for bool. What is not done to 16-bit numbers is done
-/// to float32, see transform/widen.hpp.
+/// Whether steps of a kind exist for elements of type T; uint8 stands for bool. What is not done to 16-bit numbers is
+/// done to float32, see transform/widen.hpp.
 template <graph::step_kind Kind, class T>
 constexpr bool runs_on() {
   using graph::step_kind;

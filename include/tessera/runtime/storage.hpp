@@ -135,8 +135,8 @@ inline bool is_first_part(const storage& of, std::int64_t shard) {
   return true;
 }
 
-/// Fills all blocks from a whole row-major host array of the same element type. The first part of a pending sum gets all
-/// of it, the others zeros; parts of a pending extremum are alike.
+/// Fills all blocks from a whole row-major host array of the same element type. The first part of a pending sum gets
+/// all of it, the others zeros; parts of a pending extremum are alike.
 TESSERA_COMPILED void copy_from_host(storage& to, const void* host) {
   for (std::int64_t shard = 0; shard < to.shards; ++shard) {
     if (to.type.pending == combine::sum && !is_first_part(to, shard)) {

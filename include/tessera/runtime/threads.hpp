@@ -12,8 +12,8 @@
 namespace tessera {
 
 /// While it lives, at most `n` threads of this process work on steps, the calling one among them; of several limits the
-/// lowest holds. Bits do not depend on it. Steps run in the arena that calls them, so a program that uses TBB itself shares
-/// its threads with them; a `tbb::task_arena` round a call limits that call alone.
+/// lowest holds. Bits do not depend on it. Steps run in the arena that calls them, so a program that uses TBB itself
+/// shares its threads with them; a `tbb::task_arena` round a call limits that call alone.
 ///
 /// Raises value_error for fewer than 1.
 class max_threads {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a step's time goes: with TESSERA_TRACE=file.json in the environment, all runs of a process are written as a trace.
+// Where a step's time goes: with TESSERA_TRACE=file.json in the environment, all runs of a process are written as a
+// trace.
 #pragma once
 
 #include <tessera/core/compiled.hpp>
@@ -25,8 +26,9 @@
 
 namespace tessera::runtime {
 
-/// What ran on which device and on which thread, and when: one row each, in the format that chrome://tracing and Perfetto
-/// read (Trace Event Format). Times are microseconds since the tracer began. The first million events are kept.
+/// What ran on which device and on which thread, and when: one row each, in the format that chrome://tracing and
+/// Perfetto read (Trace Event Format). Times are microseconds since the tracer began. The first million events are
+/// kept.
 class tracer {
  public:
   enum class row : std::uint8_t { device, thread };

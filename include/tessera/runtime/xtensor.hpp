@@ -45,9 +45,11 @@ xt::xarray<storage_t<D>> to_xarray(const tensor<D, Shape, Spec, Mesh>& x) {
   return host;
 }
 
-/// The bits of 16-bit elements, which files without such types can hold: .npy has no bfloat16, and xtensor no float16, so
+/// The bits of 16-bit elements, which files without such types can hold: .npy has no bfloat16, and xtensor no float16,
+/// so
 /// `xt::dump_npy("w.npy", to_bits(w))` writes unsigned integers of 16 bits ("<u2"). In NumPy they are read by
-/// `np.load("w.npy").view(ml_dtypes.bfloat16)`, or `.view(np.float16)`, and written by `np.save("w.npy", w.view(np.uint16))`.
+/// `np.load("w.npy").view(ml_dtypes.bfloat16)`, or `.view(np.float16)`, and written by `np.save("w.npy",
+/// w.view(np.uint16))`.
 template <dtype D, class Shape, class Spec, class Mesh>
 requires(is_sixteen_bit(D)) xt::xarray<std::uint16_t> to_bits(const tensor<D, Shape, Spec, Mesh>& x) {
   const xt::xarray<storage_t<D>> host = to_xarray(x);
@@ -56,7 +58,8 @@ requires(is_sixteen_bit(D)) xt::xarray<std::uint16_t> to_bits(const tensor<D, Sh
   return bits;
 }
 
-/// The numbers that have these bits: `device_put<shape<4, 8>, P<>, mesh<>>(from_bits<bf16>(xt::load_npy<std::uint16_t>(file)))`.
+/// The numbers that have these bits: `device_put<shape<4, 8>, P<>,
+/// mesh<>>(from_bits<bf16>(xt::load_npy<std::uint16_t>(file)))`.
 template <dtype D>
 requires(is_sixteen_bit(D)) xt::xarray<storage_t<D>> from_bits(const xt::xarray<std::uint16_t>& bits) {
   xt::xarray<storage_t<D>> numbers(bits.shape());

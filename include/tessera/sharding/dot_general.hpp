@@ -65,7 +65,8 @@ constexpr bool batch_cut_alike(const aval& lhs, const aval& rhs, const dot_dims&
   return true;
 }
 
-/// The axes that cut every contracting dimension alike in both operands; nothing where some dimension is cut differently.
+/// The axes that cut every contracting dimension alike in both operands; nothing where some dimension is cut
+/// differently.
 constexpr axis_set summed_axes(const aval& lhs, const aval& rhs, const dot_dims& dims) {
   axis_set axes = 0;
   for (int i = 0; i < dim_count(dims.lhs_contracting); ++i) {
@@ -86,8 +87,8 @@ constexpr message check_dot_marks(const aval& lhs, const aval& rhs, const dot_di
 
 /// Batch specs are equal, contracting dimensions are uncut, free dimensions keep their cuts; with `out_spec` none of
 /// this is asked, only that the spec is legal. It may leave the result unreduced over exactly the axes that cut both
-/// contracting dimensions. Operands are not unreduced; that one is reduced is forgotten. Source: JAX, Explicit mode; stricter in that one cut contracting
-/// dimension is refused too.
+/// contracting dimensions. Operands are not unreduced; that one is reduced is forgotten. Source: JAX, Explicit mode;
+/// stricter in that one cut contracting dimension is refused too.
 constexpr ruling dot_general(const aval& lhs, const aval& rhs, const dot_dims& dims, const spec_value* out_spec,
                              const mesh_value& mesh) {
   if (lhs.type != rhs.type) return refuse(message::matmul_dtype);

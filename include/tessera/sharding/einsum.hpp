@@ -103,8 +103,8 @@ constexpr einsum_subscripts write_out_ellipses(std::string_view text, std::span<
   return out;
 }
 
-/// The dimensions of `...`, then the letters that stand once in all operands, in alphabetical order: the result where none
-/// is written.
+/// The dimensions of `...`, then the letters that stand once in all operands, in alphabetical order: the result where
+/// none is written.
 constexpr message implicit_result(einsum_text& parsed) {
   for (char c = ellipsis_letter(max_rank - 1); c <= ellipsis_letter(0); ++c) {
     bool found = false;

@@ -32,9 +32,8 @@ constexpr message join_dim(dim& joined, const dim& next) {
   return message::none;
 }
 
-/// Extents broadcast as NumPy's do; an uncut dimension adapts to a cut one, two different cuts are an error. Marks are not
-/// looked at.
-/// The element type of the result is that of the first operand. Source: JAX, Explicit mode.
+/// Extents broadcast as NumPy's do; an uncut dimension adapts to a cut one, two different cuts are an error. Marks are
+/// not looked at. The element type of the result is that of the first operand. Source: JAX, Explicit mode.
 constexpr ruling broadcast_together(std::span<const aval> operands, const mesh_value& mesh) {
   aval result = scalar_aval(operands[0].type);
   for (const aval& a : operands) result.rank = a.rank > result.rank ? a.rank : result.rank;
@@ -49,8 +48,8 @@ constexpr ruling broadcast_together(std::span<const aval> operands, const mesh_v
   return checked.ok() ? ruling{result} : checked;
 }
 
-/// What an elementwise operation makes of unreduced operands: it passes one on, adds, multiplies or divides them, or, if it
-/// is not linear, refuses them.
+/// What an elementwise operation makes of unreduced operands: it passes one on, adds, multiplies or divides them, or,
+/// if it is not linear, refuses them.
 enum class mark_rule : std::uint8_t { refuse, pass, add, multiply, divide };
 
 /// Whether unreduced axes may stand where they do.
@@ -77,8 +76,8 @@ constexpr message check_unreduced(std::span<const aval> operands, mark_rule rule
   }
 }
 
-/// `result` with the unreduced and reduced axes that the operands leave it. All arrays are reduced over the same axes, a
-/// scalar takes part in anything; where unreduced meets reduced the product is unreduced.
+/// `result` with the unreduced and reduced axes that the operands leave it. All arrays are reduced over the same axes,
+/// a scalar takes part in anything; where unreduced meets reduced the product is unreduced.
 constexpr ruling join_marks(std::span<const aval> operands, mark_rule rule, aval result, const mesh_value& mesh) {
   if (const message why = check_unreduced(operands, rule); why != message::none) return refuse(why);
   const bool product = rule == mark_rule::multiply || rule == mark_rule::divide;
@@ -108,7 +107,8 @@ constexpr ruling elementwise(std::span<const aval> operands, const mesh_value& m
 }
 
 /// The rule of `where(predicate, on_true, on_false)`: if all have one shape they have one spec (a scalar predicate is
-/// free); otherwise they broadcast, and uncut dimensions adapt. Both cases are unreduced over the same axes or neither is.
+/// free); otherwise they broadcast, and uncut dimensions adapt. Both cases are unreduced over the same axes or neither
+/// is.
 /// Source: jax.numpy.where.
 constexpr ruling where(const aval& predicate, const aval& on_true, const aval& on_false, const mesh_value& mesh) {
   if (predicate.type != dtype::bool_) return refuse(message::where_predicate);

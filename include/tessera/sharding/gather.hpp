@@ -6,8 +6,8 @@
 
 namespace tessera::sharding {
 
-/// What an index outside its dimension does. `drop`: it counts from the end if negative; if still outside, it reads zero
-/// and writes nothing. `clip`: the nearest end. `wrap`: once more from the start.
+/// What an index outside its dimension does. `drop`: it counts from the end if negative; if still outside, it reads
+/// zero and writes nothing. `clip`: the nearest end. `wrap`: once more from the start.
 enum class index_mode : std::uint8_t { drop, clip, wrap };
 
 /// What an update does to the element it meets.
@@ -49,8 +49,8 @@ struct gather_dims {
   constexpr bool chosen(int d) const { return of_array[d] < 0; }
 };
 
-/// The result of a gather, or the updates of a scatter: extents, and cuts where only one side has the dimension; unreduced
-/// and reduced as the array is.
+/// The result of a gather, or the updates of a scatter: extents, and cuts where only one side has the dimension;
+/// unreduced and reduced as the array is.
 constexpr aval gathered_type(const aval& array, const aval& indices, const indexing& how) {
   const gather_dims dims(how, array.rank, indices.rank);
   aval result = with_marks(scalar_aval(array.type), array);
@@ -78,9 +78,9 @@ constexpr ruling check_indices(const aval& array, const aval& indices, const ind
   return {array};
 }
 
-/// The indexed dimension and those of chosen elements are uncut, untouched dimensions keep their cuts, and of dimensions
-/// that go together an uncut one adapts. With `out_spec` all may be cut in any way. Unreduced and reduced axes of the array
-/// stay. Source: JAX, Explicit mode.
+/// The indexed dimension and those of chosen elements are uncut, untouched dimensions keep their cuts, and of
+/// dimensions that go together an uncut one adapts. With `out_spec` all may be cut in any way. Unreduced and reduced
+/// axes of the array stay. Source: JAX, Explicit mode.
 constexpr ruling gather(const aval& array, const aval& indices, const indexing& how, const spec_value* out_spec,
                         const mesh_value& mesh) {
   if (const ruling checked = check_indices(array, indices, how); !checked.ok()) return checked;
@@ -104,9 +104,9 @@ constexpr ruling gather(const aval& array, const aval& indices, const indexing& 
   return checked.ok() ? ruling{result} : checked;
 }
 
-/// As of a gather; updates (or one number for all) have the gathered extents and, where they are not of chosen elements,
-/// the cuts of the array. The result is the array's type, or cut as `out_spec` says. To add and to set are linear: array
-/// and updates are unreduced over the same axes, or neither is; extrema refuse pending sums.
+/// As of a gather; updates (or one number for all) have the gathered extents and, where they are not of chosen
+/// elements, the cuts of the array. The result is the array's type, or cut as `out_spec` says. To add and to set are
+/// linear: array and updates are unreduced over the same axes, or neither is; extrema refuse pending sums.
 constexpr ruling scatter(const aval& array, const aval& indices, const aval& updates, const indexing& how,
                          const spec_value* out_spec, const mesh_value& mesh) {
   if (updates.type != array.type) return refuse(message::scatter_dtype);

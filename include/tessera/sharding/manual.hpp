@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-/// What a value is along a Manual axis: the same on all devices; different; a part of a sum that is still to be taken; or
-/// the same, with a cotangent that is such a part.
+/// What a value is along a Manual axis: the same on all devices; different; a part of a sum that is still to be taken;
+/// or the same, with a cotangent that is such a part.
 enum class manual_state : std::uint8_t { invarying, varying, unreduced, reduced };
 
 namespace sharding {
@@ -177,8 +177,8 @@ constexpr ruling to_local(aval a, axis_set manual, const mesh_value& mesh) {
   return {a};
 }
 
-/// The array whose blocks along `manual` axes are `a`, a value of the body, cut as `spec` says. Unreduced and reduced axes
-/// are named there just as they are.
+/// The array whose blocks along `manual` axes are `a`, a value of the body, cut as `spec` says. Unreduced and reduced
+/// axes are named there just as they are.
 constexpr ruling to_global(aval a, const spec_value& spec, axis_set manual, const mesh_value& mesh) {
   const aval inside = a;
   if (!spec.unknown.name.empty())

@@ -30,8 +30,8 @@ constexpr dim_list matmul_order(int lhs_rank, int rhs_rank) {
   return order;
 }
 
-/// The rule of `matmul`: that of dot_general, and batch specs are equal even where `out_spec` is given. The result is the
-/// contraction's, before matmul_order.
+/// The rule of `matmul`: that of dot_general, and batch specs are equal even where `out_spec` is given. The result is
+/// the contraction's, before matmul_order.
 constexpr ruling matmul_contraction(const aval& lhs, const aval& rhs, const spec_value* out_spec,
                                     const mesh_value& mesh) {
   if (lhs.rank < 1 || rhs.rank < 1) return refuse(message::matmul_rank);

@@ -69,7 +69,8 @@ constexpr message merge_axes(const aval& operand, int from, int to, dim& merged,
 }
 
 /// Row-major reshape. Uncut operands and a given `out_spec` always pass; otherwise only changes of 1s, one split, or
-/// one merge that leaves every device's block where it is. Unreduced and reduced axes stay. Source: JAX, Explicit mode; stricter for merges.
+/// one merge that leaves every device's block where it is. Unreduced and reduced axes stay. Source: JAX, Explicit mode;
+/// stricter for merges.
 constexpr ruling reshape(const aval& operand, aval target, const spec_value* out_spec, const mesh_value& mesh) {
   if (const ruling checked = check_extents(target); !checked.ok()) return checked;
   target = with_marks(target, operand);

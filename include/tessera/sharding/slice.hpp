@@ -44,8 +44,8 @@ constexpr ruling keep_cut(const aval& a, int d, const mesh_value& mesh) {
   return {{}, message::layout_sharding, d, mesh.name(axis_at(a.dims[d].axes, 0))};
 }
 
-/// Dimensions of which only a part is taken are uncut, the others keep their cuts; those of `dropped` (one element each)
-/// vanish. With `out_spec` any may be cut, and the result is cut as it says. Unreduced and reduced axes stay.
+/// Dimensions of which only a part is taken are uncut, the others keep their cuts; those of `dropped` (one element
+/// each) vanish. With `out_spec` any may be cut, and the result is cut as it says. Unreduced and reduced axes stay.
 constexpr ruling slice(const aval& operand, const slices& taken, std::uint32_t dropped, const spec_value* out_spec,
                        const mesh_value& mesh) {
   aval result = with_marks(scalar_aval(operand.type), operand);
@@ -58,7 +58,8 @@ constexpr ruling slice(const aval& operand, const slices& taken, std::uint32_t d
   return out_spec != nullptr ? with_cuts(result, *out_spec, mesh) : ruling{result};
 }
 
-/// How many elements stand before, behind and between those of a dimension; negative ones before and behind are cropped.
+/// How many elements stand before, behind and between those of a dimension; negative ones before and behind are
+/// cropped.
 struct dim_padding {
   std::int64_t low = 0;
   std::int64_t high = 0;

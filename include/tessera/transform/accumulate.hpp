@@ -11,8 +11,9 @@
 
 namespace tessera {
 
-/// How the losses of micro-batches make that of the batch: their mean, for losses that are means over equally many rows;
-/// their sum, for losses that are sums; or the sum of sums over the sum of counts, for losses that give a pair of both.
+/// How the losses of micro-batches make that of the batch: their mean, for losses that are means over equally many
+/// rows; their sum, for losses that are sums; or the sum of sums over the sum of counts, for losses that give a pair of
+/// both.
 enum class micro_batches { mean, sum, weighted };
 
 namespace transform {
@@ -111,10 +112,11 @@ struct accumulated {
 }  // namespace transform
 
 /// `auto [l, grads] = accumulate<micro_batches::mean>(loss)(model, xs, ys)`: value and gradients of the batch whose
-/// micro-batches lie side by side along the uncut leading dimension of xs and ys: float32[4,16@data,8] is four of 16 rows.
-/// One micro-batch is in memory at a time. `weighted`: the loss returns pair(sum over tokens, count of tokens), and value
-/// and gradients are those of the mean over all tokens. Collectives: sums over devices are left pending in the loop and
-/// added up once behind it. Errors: those of scan and value_and_grad. Source: optax.MultiSteps, jax.lax.scan.
+/// micro-batches lie side by side along the uncut leading dimension of xs and ys: float32[4,16@data,8] is four of 16
+/// rows. One micro-batch is in memory at a time. `weighted`: the loss returns pair(sum over tokens, count of tokens),
+/// and value and gradients are those of the mean over all tokens. Collectives: sums over devices are left pending in
+/// the loop and added up once behind it. Errors: those of scan and value_and_grad. Source: optax.MultiSteps,
+/// jax.lax.scan.
 template <micro_batches How = micro_batches::mean, class F>
 constexpr auto accumulate(F loss) {
   return transform::accumulated<How, F>{std::move(loss)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function on many examples at once: graph in, the same graph with a leading dimension on all that depends on what is
-// mapped.
+// One function on many examples at once: graph in, the same graph with a leading dimension on all that depends on what
+// is mapped.
 #pragma once
 
 #include <tessera/graph/along_axis.hpp>

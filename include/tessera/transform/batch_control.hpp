@@ -67,7 +67,8 @@ struct control_batcher {
     return ids;
   }
 
-  /// Bodies for the batched parameters; a carry is batched if what becomes of it is. False if something cannot be mapped.
+  /// Bodies for the batched parameters; a carry is batched if what becomes of it is. False if something cannot be
+  /// mapped.
   constexpr bool map_bodies(graph::list<graph::graph>& made) {
     for (bool stable = false; !stable;) {
       stable = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking graphs apart and putting them together: bodies of control nodes in and out of other graphs, without what nobody
-// asks of them.
+// Taking graphs apart and putting them together: bodies of control nodes in and out of other graphs, without what
+// nobody asks of them.
 #pragma once
 
 #include <tessera/graph/control.hpp>
@@ -127,8 +127,8 @@ constexpr control_needs needs_of_control(const graph::graph& g, int id, const gr
   return needs;
 }
 
-/// Writes control node `id` of `from` into `to` without what does not matter; `place` says where nodes went. Returns the
-/// node.
+/// Writes control node `id` of `from` into `to` without what does not matter; `place` says where nodes went. Returns
+/// the node.
 constexpr int write_pruned(const graph::graph& from, graph::graph& to, int id, const control_needs& needs,
                            const graph::list<int>& place) {
   graph::control c = graph::control_of(from.at(id));
@@ -158,8 +158,8 @@ constexpr int write_pruned(const graph::graph& from, graph::graph& to, int id, c
   return graph::add_control(to, pruned, kept);
 }
 
-/// What outputs and checks of a graph depend on, where a control node depends on those arguments alone that what is used of
-/// it needs.
+/// What outputs and checks of a graph depend on, where a control node depends on those arguments alone that what is
+/// used of it needs.
 struct live_nodes {
   graph::list<char> live{};
   graph::list<control_needs> needs{};  ///< by control node
@@ -186,8 +186,8 @@ struct live_nodes {
   }
 };
 
-/// Control nodes without results that nobody uses, and without arguments that were only for those; nothing that only such
-/// arguments used.
+/// Control nodes without results that nobody uses, and without arguments that were only for those; nothing that only
+/// such arguments used.
 constexpr graph::graph prune_control(const graph::graph& g) {
   graph::graph result;
   result.mesh = g.mesh;

@@ -42,7 +42,8 @@ constexpr bool carries(const graph::graph& body, std::string_view name) {
   return false;
 }
 
-/// Notes the first name of a policy that no value of the body carries: what is made of it is said once the step is lowered.
+/// Notes the first name of a policy that no value of the body carries: what is made of it is said once the step is
+/// lowered.
 template <auto Policy>
 constexpr void note_missing_names(graph::graph& trace, const graph::graph& body) {
   for (std::string_view name : names_of<Policy>::list) {
@@ -110,12 +111,13 @@ constexpr auto checkpoint_name(const ArrayLike auto& x, call_site where = call_s
   return ops::apply<"checkpoint_name", ops::name_rule<Name>>(ops::written_at{where, write}, x);
 }
 
-/// `checkpoint<dots_saveable>(f)`: a function that computes what f computes; for its gradient f is run again, but for the
-/// values that the policy lets be kept (none unless told). Arguments of f and arrays it captures are always at hand.
-/// Values and gradients have the same bits with and without it. The two runs are never merged into one (`prevent_cse`
-/// of jax.checkpoint, always true: each is a body of its own, inside loops too). Checkpoints nest: the outer policy says
-/// what is kept between forward and backward, inner ones what is kept while the outer region is run again. f may be a
-/// module. Variables that f changes are changed once, by the first run. Source: jax.checkpoint, nnx.remat.
+/// `checkpoint<dots_saveable>(f)`: a function that computes what f computes; for its gradient f is run again, but for
+/// the values that the policy lets be kept (none unless told). Arguments of f and arrays it captures are always at
+/// hand. Values and gradients have the same bits with and without it. The two runs are never merged into one
+/// (`prevent_cse` of jax.checkpoint, always true: each is a body of its own, inside loops too). Checkpoints nest: the
+/// outer policy says what is kept between forward and backward, inner ones what is kept while the outer region is run
+/// again. f may be a module. Variables that f changes are changed once, by the first run. Source: jax.checkpoint,
+/// nnx.remat.
 template <auto Policy = nothing_saveable, class F>
 constexpr auto checkpoint(F&& f) {
   return ops::checkpointed<ops::called<F>, Policy>{std::forward<F>(f)};

@@ -17,8 +17,8 @@ namespace tessera::transform {
 constexpr void lower_units(lowering& pass);
 
 /// Lowers one control node. A carry has one buffer for all trips: it starts with the argument, the body reads it there,
-/// and what the body makes of it is written over it, in place where nothing reads it later. Slices of stacked arrays are
-/// windows.
+/// and what the body makes of it is written over it, in place where nothing reads it later. Slices of stacked arrays
+/// are windows.
 struct control_lowering {
   lowering& outer;
   graph::program& out;
@@ -65,8 +65,8 @@ struct control_lowering {
     return outer.buffer_of[static_cast<std::size_t>(node)] >= 0;
   }
 
-  /// If result `r` is a carry as it comes in, the carry lives in the stack, and what the last trip makes beside it: behind
-  /// it, or before it if the last slice comes first.
+  /// If result `r` is a carry as it comes in, the carry lives in the stack, and what the last trip makes beside it:
+  /// behind it, or before it if the last slice comes first.
   constexpr void stack_carry(std::size_t r) {
     const int j = c.carry_at(last_body(), made_by_body(r));
     if (j < 0 || is_placed(nodes[r])) return;
@@ -220,8 +220,8 @@ struct control_lowering {
       if (stack_of[j] < 0) carry_on(j, made[j], lives);
   }
 
-  /// Where the body of a scan writes result `r`, or -1 where any place will do. A carry that is stacked as it comes in is
-  /// copied, unless it lives in the stack.
+  /// Where the body of a scan writes result `r`, or -1 where any place will do. A carry that is stacked as it comes in
+  /// is copied, unless it lives in the stack.
   constexpr int target(std::size_t r) {
     const aval& slice = last_body().type(made_by_body(r));
     if (r < carries())

@@ -21,8 +21,8 @@ constexpr int summand(const graph::graph& body, int j) {
   return reads == 1 ? made.operands[1 - place] : -1;
 }
 
-/// The axes over which node `id`, or what it is linear in, is at first a sum over devices: `pending[i]` are those of node
-/// i. The nodes in between are appended to `chain`.
+/// The axes over which node `id`, or what it is linear in, is at first a sum over devices: `pending[i]` are those of
+/// node i. The nodes in between are appended to `chain`.
 constexpr axis_set pending_below(const graph::graph& g, int id, const graph::list<axis_set>& pending,
                                  graph::list<int>& chain) {
   chain.push_back(id);

@@ -85,8 +85,8 @@ struct form_moves {
     return type;
   }
 
-  /// The axes by which `wanted` cuts a dimension and `have` does not yet, major first, as far as they are in `set`; none
-  /// where `have` has others.
+  /// The axes by which `wanted` cuts a dimension and `have` does not yet, major first, as far as they are in `set`;
+  /// none where `have` has others.
   static constexpr axis_list next_axes(axis_list have, axis_list wanted, axis_set set) {
     if ((set_of(have) & ~set_of(wanted)) != 0) return 0;
     axis_list next = 0;
@@ -302,9 +302,9 @@ struct form_moves {
     return shortest < 0 ? from : gather_last(from, shortest, 1);
   }
 
-  /// Takes `from` to the cuts and unreduced axes of `wanted`; calls made(form) for every form on the way. What can be sliced is sliced first
-  /// and what must grow grows last, so blocks are small while they travel: it never moves more than gathering what
-  /// differs and slicing would, and where one collective is enough, one is used.
+  /// Takes `from` to the cuts and unreduced axes of `wanted`; calls made(form) for every form on the way. What can be
+  /// sliced is sliced first and what must grow grows last, so blocks are small while they travel: it never moves more
+  /// than gathering what differs and slicing would, and where one collective is enough, one is used.
   constexpr form move(form from, const aval& wanted, auto&& made) {
     const auto advance = [&](const form& to) {
       if (to.local == from.local) return false;

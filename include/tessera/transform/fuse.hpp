@@ -44,8 +44,8 @@ struct fusion {
   }
 };
 
-/// Values of at least so many bytes are not made so many nodes before they are used, nor kept that long where they can be
-/// computed again.
+/// Values of at least so many bytes are not made so many nodes before they are used, nor kept that long where they can
+/// be computed again.
 inline constexpr std::int64_t large_value = 1 << 16;
 inline constexpr int far_apart = 12;
 

@@ -16,8 +16,8 @@
 
 namespace tessera::transform {
 
-/// `v`, of the type of a reduction's result or of its gradient, repeated along the reduced dimensions of an operand whose
-/// cuts, or whose gradient's type, are those of `like`.
+/// `v`, of the type of a reduction's result or of its gradient, repeated along the reduced dimensions of an operand
+/// whose cuts, or whose gradient's type, are those of `like`.
 constexpr value spread(value v, const aval& like, sharding::dim_set dims) {
   aval target = like;
   target.type = v.type().type;
@@ -195,15 +195,15 @@ struct seed {
   int cotangent = -1;
 };
 
-/// What the gradient of a control node says of one of its arguments: a share of its cotangent or, if `total`, all of it,
-/// with what there was before.
+/// What the gradient of a control node says of one of its arguments: a share of its cotangent or, if `total`, all of
+/// it, with what there was before.
 struct argument_cotangent {
   int id = -1;
   bool total = false;
 };
 
-/// A control node in a reverse pass: cotangents of its results (by number, -1 for none) and those that its arguments have
-/// by now, and which arguments matter.
+/// A control node in a reverse pass: cotangents of its results (by number, -1 for none) and those that its arguments
+/// have by now, and which arguments matter.
 struct control_cotangents_in {
   graph::list<int> of_results{};
   graph::list<int> so_far{};

@@ -36,8 +36,8 @@ constexpr value unbroadcast(value ct, const aval& operand) {
   return graph::reshard(graph::reduce(op::reduce_sum, ct, repeated, operand.rank != 0, &cuts), wanted);
 }
 
-/// The second derivative of gelu(x) = x s(z), z = k (x + c x^3): s (1 - s) (2 z' + x (z'' + z'^2 (1 - 2 s))). Beyond 10 s is
-/// 0 or 1, so x is kept within.
+/// The second derivative of gelu(x) = x s(z), z = k (x + c x^3): s (1 - s) (2 z' + x (z'' + z'^2 (1 - 2 s))). Beyond 10
+/// s is 0 or 1, so x is kept within.
 constexpr value gelu_curvature(value x) {
   constexpr double k = 1.5957691216057308, c = 0.044715;
   const auto bound = [&](double end) { return graph::number_like(x, end); };

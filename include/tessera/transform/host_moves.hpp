@@ -22,8 +22,8 @@ constexpr bool lies_on_host(const graph::graph& g, int id) {
   return here->at(id).code == op::to_host;
 }
 
-/// `body` with a move right behind each node that `moved` marks. `to_host`: the outputs from number `first` on are what was
-/// moved; `from_host`: everyone reads what was moved.
+/// `body` with a move right behind each node that `moved` marks. `to_host`: the outputs from number `first` on are what
+/// was moved; `from_host`: everyone reads what was moved.
 constexpr graph::graph with_moves(const graph::graph& body, op move, const graph::list<char>& moved,
                                   std::size_t first = 0) {
   graph::graph result;
@@ -53,8 +53,8 @@ constexpr graph::graph with_moves(const graph::graph& body, op move, const graph
   return result;
 }
 
-/// A body that hands over its outputs from number `first` on, those that `by_host` marks through host memory: they leave
-/// as soon as they are made.
+/// A body that hands over its outputs from number `first` on, those that `by_host` marks through host memory: they
+/// leave as soon as they are made.
 constexpr graph::graph send_to_host(const graph::graph& body, std::size_t first, const graph::list<char>& by_host) {
   graph::list<char> moved(body.nodes.size(), 0);
   bool any = false;

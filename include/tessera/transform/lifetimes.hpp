@@ -18,8 +18,9 @@ struct loop_span {
 };
 
 /// When each buffer is first written and last read, in steps. What is there before a loop and used in it lives to the
-/// loop's end, since the next trip needs it too. Windows live with the buffer they are part of. The steps of a row group happen at once: what one of them uses is there
-/// from the first to the last. What runs with a product reads to the end of the last of these steps.
+/// loop's end, since the next trip needs it too. Windows live with the buffer they are part of. The steps of a row
+/// group happen at once: what one of them uses is there from the first to the last. What runs with a product reads to
+/// the end of the last of these steps.
 struct lifetimes {
   graph::list<int> born{};
   graph::list<int> dies{};
@@ -124,8 +125,8 @@ constexpr bool is_read_beside(const graph::program& p, const graph::step& s, int
   return false;
 }
 
-/// Whether step `s` of `p` reads `b` only element by element, just where it writes its results, so that a result may take
-/// over the memory.
+/// Whether step `s` of `p` reads `b` only element by element, just where it writes its results, so that a result may
+/// take over the memory.
 constexpr bool reads_in_place(const graph::program& p, const graph::step& s, int b) {
   if (is_read_beside(p, s, b)) return false;
   if (s.kind == graph::step_kind::all_reduce || s.kind == graph::step_kind::softmax ||

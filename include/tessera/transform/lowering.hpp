@@ -92,8 +92,8 @@ struct lowering {
            (takes_piece_in_place(base) && has_only_pieces(stored_node(g, g.at(base).operands[0])));
   }
 
-  /// Whether `update` writes its piece side by side into memory that only it changes, and nobody else reads the piece: then
-  /// the piece is made there. What the base holds besides pieces is made before it.
+  /// Whether `update` writes its piece side by side into memory that only it changes, and nobody else reads the piece:
+  /// then the piece is made there. What the base holds besides pieces is made before it.
   constexpr bool takes_piece_in_place(int update) const {
     const graph::node& n = g.at(update);
     if (n.code != op::update_slice) return false;

@@ -108,8 +108,8 @@ struct materialiser {
     n.attribute[2 + operand] = batch;
   }
 
-  /// A contraction operand that no kernel reads as it lies is transposed: to batch, then free and contracting dimensions,
-  /// of which those come last that do so already, so that the copy reads neighbours.
+  /// A contraction operand that no kernel reads as it lies is transposed: to batch, then free and contracting
+  /// dimensions, of which those come last that do so already, so that the copy reads neighbours.
   constexpr void straighten(graph::node& n, int operand) {
     const int rank = result.type(n.operands[operand]).rank;
     const sharding::dim_list contracting = n.attribute[operand];
@@ -193,8 +193,9 @@ struct materialiser {
   }
 };
 
-/// After it, only elementwise nodes and pieces read constants, iotas, broadcasts and slices that are no parts of memory;
-/// transposes and local slices are copied once; contractions are matrix products; reductions are over adjacent dimensions; results are stored by their own node.
+/// After it, only elementwise nodes and pieces read constants, iotas, broadcasts and slices that are no parts of
+/// memory; transposes and local slices are copied once; contractions are matrix products; reductions are over adjacent
+/// dimensions; results are stored by their own node.
 /// `around`: of the body of a scan, the scan; it may put out a carry as it comes in, which then needs no copy.
 constexpr graph::graph materialise(const graph::graph& g, const graph::control* around = nullptr) {
   materialiser pass;

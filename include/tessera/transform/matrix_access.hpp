@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a product reaches its matrices in memory, and what that becomes when the array they lie in was copied from another.
+// How a product reaches its matrices in memory, and what that becomes when the array they lie in was copied from
+// another.
 #pragma once
 
 #include <tessera/graph/program.hpp>
 
 namespace tessera::transform {
 
-/// A nest of loops over an array, outer ones first. Each dimension has a role, by which it is known when it is cut in two.
+/// A nest of loops over an array, outer ones first. Each dimension has a role, by which it is known when it is cut in
+/// two.
 struct walk {
   static constexpr int most = 2 * max_rank;
   int rank = 0;

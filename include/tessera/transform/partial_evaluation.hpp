@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the forward part of a body hands to its backward part: policies are asked, what is cheap to make again is not kept.
+// What the forward part of a body hands to its backward part: policies are asked, what is cheap to make again is not
+// kept.
 #pragma once
 
 #include <tessera/graph/control.hpp>
@@ -22,8 +23,8 @@ struct described {
   const graph::graph* maker = nullptr;  ///< the graph or body whose node makes it,
   int node = -1;                        ///< and that node
 
-  /// A value has the name that checkpoint_name gives it, whichever of the two the gradient uses; the result of a control
-  /// node is what its body made.
+  /// A value has the name that checkpoint_name gives it, whichever of the two the gradient uses; the result of a
+  /// control node is what its body made.
   constexpr void look_at(const graph::graph& g, int id) {
     for (int user = id; name.size == 0 && user < g.size(); ++user)
       if (g.at(user).code == op::name && (user == id || g.at(user).operands[0] == id))
@@ -105,15 +106,15 @@ struct partial_evaluation {
            what_becomes_of(joint, id, allowed) != graph::keep::recompute;
   }
 
-  /// Whether a policy offloads, under a name of its own, what is at hand on the device, so that the device need not keep
-  /// it: an argument that a function calls by a name.
+  /// Whether a policy offloads, under a name of its own, what is at hand on the device, so that the device need not
+  /// keep it: an argument that a function calls by a name.
   constexpr bool renamed_on_host(int id) const {
     return joint.at(id).code == op::name && available[static_cast<std::size_t>(joint.at(id).operands[0])] &&
            what_becomes_of(joint, id, allowed) == graph::keep::offload;
   }
 
-  /// Known values for `outputs`: those that may be kept, are not cheap to compute from others that are, nor from what the
-  /// backward part computes again anyway.
+  /// Known values for `outputs`: those that may be kept, are not cheap to compute from others that are, nor from what
+  /// the backward part computes again anyway.
   constexpr graph::list<int> saved_for(const graph::list<int>& outputs) const {
     graph::list<int> saved;
     graph::worklist unvisited(available);

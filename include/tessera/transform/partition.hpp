@@ -50,8 +50,8 @@ struct partitioner : form_moves {
 
   constexpr int request(int id) { return request(id, global.type(id)); }
 
-  /// Operand dimension `d` of an elementwise node is cut as the result's, unless it is repeated; the operand is unreduced
-  /// where both are.
+  /// Operand dimension `d` of an elementwise node is cut as the result's, unless it is repeated; the operand is
+  /// unreduced where both are.
   constexpr aval as_result(aval operand, const aval& of) const {
     operand = still_pending(operand, static_cast<axis_set>(operand.unreduced & of.unreduced));
     for (int d = 0; d < operand.rank; ++d)
@@ -262,7 +262,8 @@ struct partitioner : form_moves {
   }
 
   /// Chosen dimensions are cut as the indices, the others as the array. A device reads what it has of a cut indexed
-  /// dimension, zeros for the rest: the sum over the devices is pending. Axes cannot do both; then the array is gathered.
+  /// dimension, zeros for the rest: the sum over the devices is pending. Axes cannot do both; then the array is
+  /// gathered.
   constexpr form gather(const graph::node& n) {
     const sharding::indexing how = graph::indexing_of(n);
     aval array = global.type(n.operands[0]);
@@ -326,7 +327,8 @@ struct partitioner : form_moves {
   }
 
   /// The node of a shard_map: its boundary and its casts move nothing, since a body's value is the block it stands for;
-  /// its collectives are those of the program. A cast value's block may be one for all devices, until someone writes it.
+  /// its collectives are those of the program. A cast value's block may be one for all devices, until someone writes
+  /// it.
   constexpr form manual(const graph::node& n) {
     if (n.code == op::axis_index) return {n.type, place_along(static_cast<axis_list>(n.attribute[0]))};
     const int from = request(n.operands[0]);

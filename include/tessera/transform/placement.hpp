@@ -50,8 +50,8 @@ struct inheritance {
   }
 };
 
-/// Puts the buffers of an arena at offsets: each at the lowest place that is free during its life. Buffers that follow one
-/// another are placed together.
+/// Puts the buffers of an arena at offsets: each at the lowest place that is free during its life. Buffers that follow
+/// one another are placed together.
 struct placement {
   graph::program& p;
   const lifetimes lives;

@@ -16,9 +16,10 @@ namespace tessera {
 using graph::keep;
 using graph::residual;
 
-/// Policies: each takes a `residual` (operation, type, name) and says whether it may be kept, as a bool or as a `keep`. What
-/// is kept is what may be kept, is used by the gradient, and is not elementwise in other kept values: a policy permits, it
-/// does not oblige. A policy of one's own is any captureless function of this kind. Source: jax.checkpoint_policies.
+/// Policies: each takes a `residual` (operation, type, name) and says whether it may be kept, as a bool or as a `keep`.
+/// What is kept is what may be kept, is used by the gradient, and is not elementwise in other kept values: a policy
+/// permits, it does not oblige. A policy of one's own is any captureless function of this kind. Source:
+/// jax.checkpoint_policies.
 inline constexpr auto everything_saveable = [](const residual&) { return true; };
 inline constexpr auto nothing_saveable = [](const residual&) { return false; };
 inline constexpr auto dots_saveable = [](const residual& value) { return value.code == graph::op::dot; };
@@ -145,8 +146,8 @@ inline constexpr ops::names_but_these<Names...> save_any_names_but_these{};
 /// All values but those with these names.
 template <text... Names>
 inline constexpr ops::anything_except_these_names<Names...> save_anything_except_these_names{};
-/// `save_and_offload_only_these_names<names<"scores">, names<"hidden">>`: the former stay on the device, the latter wait in
-/// host memory, all else is computed again.
+/// `save_and_offload_only_these_names<names<"scores">, names<"hidden">>`: the former stay on the device, the latter
+/// wait in host memory, all else is computed again.
 template <class Saved, class Offloaded>
 inline constexpr ops::saved_and_offloaded_names<Saved, Offloaded> save_and_offload_only_these_names{};
 /// What the first of the two lets be saved or offloaded or, failing that, the second.

@@ -98,8 +98,8 @@ class product_fusion {
     return false;
   }
 
-  /// Whether step `from` may stand at `to`: nothing from there to here touches what it writes or writes what it reads, and
-  /// no body of a loop or a branch, and no row group, begins or ends there.
+  /// Whether step `from` may stand at `to`: nothing from there to here touches what it writes or writes what it reads,
+  /// and no body of a loop or a branch, and no row group, begins or ends there.
   constexpr bool movable(int from, int to) const {
     const int low = std::min(from, to), high = std::max(from, to);
     for (int i = low; i <= high; ++i)
@@ -196,8 +196,8 @@ class product_fusion {
     at(product).bytes -= made.bytes;
   }
 
-  /// The next step that can run block by block behind product `i` and what follows it up to `last`, or -1: one that reads
-  /// what these make, only at the element that it writes.
+  /// The next step that can run block by block behind product `i` and what follows it up to `last`, or -1: one that
+  /// reads what these make, only at the element that it writes.
   constexpr int finisher(int i, int last) {
     const graph::step& product = at(i);
     const int made = buffer_of(product.first + 2);
@@ -215,8 +215,8 @@ class product_fusion {
     return -1;
   }
 
-  /// Whether step `s` touches what the group of product `i` makes or reads only element by element, so that blocks do not
-  /// meet.
+  /// Whether step `s` touches what the group of product `i` makes or reads only element by element, so that blocks do
+  /// not meet.
   constexpr bool only_meets_in_place(int i, int last, const graph::step& s) const {
     for (int g = first_of(i); g <= last; ++g) {
       const graph::step& t = at(g);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axes that are left to the compiler: graph in, the same graph in which types name them too, as far as operations can be
-// cut along them without moving data.
+// Axes that are left to the compiler: graph in, the same graph in which types name them too, as far as operations can
+// be cut along them without moving data.
 #pragma once
 
 #include <tessera/graph/control.hpp>
@@ -108,7 +108,8 @@ struct propagator {
     return without_head(result.type(placed(id)).dims[d].axes, from.type(id).dims[d].axes);
   }
 
-  /// Cuts dimension `d` of `type`, so far as it was in `old`, by those of `axes` that are automatic, free and divide it.
+  /// Cuts dimension `d` of `type`, so far as it was in `old`, by those of `axes` that are automatic, free and divide
+  /// it.
   constexpr void cut(aval& type, const aval& old, int d, axis_list axes, axis_set automatic) const {
     if (type.dims[d].axes != old.dims[d].axes) return;
     for (int i = 0; i < axis_count(axes); ++i) {
@@ -134,8 +135,8 @@ struct propagator {
     if (n.type == from.type(id)) original[static_cast<std::size_t>(id)] = place[static_cast<std::size_t>(id)];
   }
 
-  /// The type of a node whose dimensions but `whole` may be cut: what f(cut) gives, then what its readers wish. The operand
-  /// of a transpose has to lie as its result does, others are moved where they are read.
+  /// The type of a node whose dimensions but `whole` may be cut: what f(cut) gives, then what its readers wish. The
+  /// operand of a transpose has to lie as its result does, others are moved where they are read.
   template <class F>
   constexpr void put_cut(int id, int whole, F f) {
     graph::node n = from.at(id);
@@ -297,10 +298,10 @@ constexpr bool has_automatic_axes(const graph::graph& g) {
   return found;
 }
 
-/// The graph without boundaries of automatic regions. What an array entered with, what leaves, and with_sharding_constraint
-/// say how arrays lie along automatic axes; from there the cuts go forward through elementwise operations, contractions,
-/// reductions and moves, and backward from what leaves a region through elementwise operations and contractions. Where
-/// operands disagree the first one wins. Types outside of regions stay.
+/// The graph without boundaries of automatic regions. What an array entered with, what leaves, and
+/// with_sharding_constraint say how arrays lie along automatic axes; from there the cuts go forward through elementwise
+/// operations, contractions, reductions and moves, and backward from what leaves a region through elementwise
+/// operations and contractions. Where operands disagree the first one wins. Types outside of regions stay.
 constexpr graph::graph propagate(const graph::graph& g) {
   if (!has_automatic_axes(g)) return g;
   propagator pass(g);

@@ -66,7 +66,8 @@ struct control_propagator {
     return made;
   }
 
-  /// Bodies whose outputs agree with each other, and with the carries that come in. Each turn takes axes away, so it ends.
+  /// Bodies whose outputs agree with each other, and with the carries that come in. Each turn takes axes away, so it
+  /// ends.
   constexpr graph::list<graph::graph> bodies() {
     graph::list<graph::graph> made;
     for (bool stable = false; !stable;) {

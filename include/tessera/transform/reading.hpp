@@ -61,8 +61,8 @@ constexpr bool counts_positions(const graph::graph& g, int id) {
   return g.at(id).code == op::iota;
 }
 
-/// How positions of a kernel's domain become those of a node: along its dimension j it is base[j] plus step[d] times the
-/// position along each domain dimension d with place[d] == j.
+/// How positions of a kernel's domain become those of a node: along its dimension j it is base[j] plus step[d] times
+/// the position along each domain dimension d with place[d] == j.
 struct reading {
   int rank = 0;  ///< of the domain
   int place[max_rank]{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise values that a later kernel can compute from arrays it reads anyway are computed there once more instead of
-// being stored: graph and units in, graph and units out.
+// Elementwise values that a later kernel can compute from arrays it reads anyway are computed there once more instead
+// of being stored: graph and units in, graph and units out.
 #pragma once
 
 #include <tessera/transform/fuse.hpp>
@@ -91,8 +91,8 @@ struct recomputation {
     return count;
   }
 
-  /// The values that `unit` computes once more: those that cross into it and are made from arrays it reads anyway, or all
-  /// of them if that pays.
+  /// The values that `unit` computes once more: those that cross into it and are made from arrays it reads anyway, or
+  /// all of them if that pays.
   constexpr graph::list<int> recomputed_in(int unit) const {
     graph::list<int> crossing;
     graph::list<int> sources;
@@ -123,8 +123,8 @@ struct recomputation {
     return chosen;
   }
 
-  /// Whether all crossing values together can be computed again from fewer bytes than they have, besides the arrays that
-  /// are read anyway; such an array has to be in memory.
+  /// Whether all crossing values together can be computed again from fewer bytes than they have, besides the arrays
+  /// that are read anyway; such an array has to be in memory.
   constexpr bool pays(const graph::list<int>& crossing, int unit, const graph::list<int>& sources, int room) const {
     graph::list<int> leaves;
     graph::list<char> seen(g.nodes.size(), 0);

@@ -227,26 +227,26 @@ inline constexpr auto constraint_rule = ops::handles_marks{[](std::span<const av
 
 }  // namespace transform
 
-/// `auto_axes<"x">(f, out_sharding<P<"x">>)(a, b)` runs f where the axes (all Explicit ones unless told) are left to the
-/// compiler: types do not name them, so none of their rules can be broken, and propagation finds how arrays lie along them:
-/// as they came in, on through elementwise operations, products, reductions and moves, gathered where an operation knows no
-/// better. Results lie as out_sharding says, one spec a result or one for all. The values are those of any other way to
-/// lie. Arrays that lie along the axes come in as arguments only. Collectives: as found; collectives() counts them.
-/// Gradients go through it, in the same way. Source: jax.sharding.auto_axes.
+/// `auto_axes<"x">(f, out_sharding<P<"x">>)(a, b)` runs f where the axes (all Explicit ones unless told) are left to
+/// the compiler: types do not name them, so none of their rules can be broken, and propagation finds how arrays lie
+/// along them: as they came in, on through elementwise operations, products, reductions and moves, gathered where an
+/// operation knows no better. Results lie as out_sharding says, one spec a result or one for all. The values are those
+/// of any other way to lie. Arrays that lie along the axes come in as arguments only. Collectives: as found;
+/// collectives() counts them. Gradients go through it, in the same way. Source: jax.sharding.auto_axes.
 template <text... Names, class F, class... Specs>
 constexpr auto auto_axes(F f, out_sharding_t<Specs>...) {
   return transform::automatic<F, ops::spec_list<Specs...>, Names...>{f};
 }
 
-/// `explicit_axes<"x">(f, in_sharding<P<"x">>)(a)` is the way back: arguments lie as in_sharding says, one spec each, f is
-/// checked by the rules of its types, and results are again without the axes. Source: jax.sharding.explicit_axes.
+/// `explicit_axes<"x">(f, in_sharding<P<"x">>)(a)` is the way back: arguments lie as in_sharding says, one spec each, f
+/// is checked by the rules of its types, and results are again without the axes. Source: jax.sharding.explicit_axes.
 template <text... Names, class F, class... Specs>
 constexpr auto explicit_axes(F f, in_sharding_t<Specs>...) {
   return transform::taken_back<F, ops::spec_list<Specs...>, Names...>{f};
 }
 
-/// `with_sharding_constraint<P<"x">>(v)`: v. Along Explicit axes it is checked to lie so; along Auto axes, which are then
-/// the only ones the spec may name, it says how v is to lie. Gradient: the same of the cotangent. Source:
+/// `with_sharding_constraint<P<"x">>(v)`: v. Along Explicit axes it is checked to lie so; along Auto axes, which are
+/// then the only ones the spec may name, it says how v is to lie. Gradient: the same of the cotangent. Source:
 /// jax.lax.with_sharding_constraint.
 template <class Spec>
 constexpr auto with_sharding_constraint(const ArrayLike auto& x) {

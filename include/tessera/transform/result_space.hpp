@@ -91,8 +91,8 @@ struct result_space {
     else noted = {}, whole[at] = 1;
   }
 
-  /// Whether slices of `b`, which starts at `offset` of the result, have all been read when a later trip of the same loop
-  /// writes `part` over them.
+  /// Whether slices of `b`, which starts at `offset` of the result, have all been read when a later trip of the same
+  /// loop writes `part` over them.
   constexpr bool read_before_written(int b, std::int64_t offset, const reach& part) const {
     const sliced_reads& reads = slices[static_cast<std::size_t>(b)];
     if (part.loop == nullptr || reads.loop != part.loop || reads.last >= part.step || reads.stride > part.stride)
@@ -102,8 +102,8 @@ struct result_space {
     return offset >= part.first + part.bytes - reads.stride + std::max<std::int64_t>(part.loop->trips - 2, 0) * faster;
   }
 
-  /// Whether slices that are read like these, for the last time in step `last`, can lie in some result that the same loop
-  /// writes.
+  /// Whether slices that are read like these, for the last time in step `last`, can lie in some result that the same
+  /// loop writes.
   constexpr bool fits_a_result(const sliced_reads& reads, int last) const {
     for (const graph::list<reach>& parts : written)
       for (const reach& part : parts)

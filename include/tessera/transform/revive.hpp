@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that are cheap to make and whose next use is far away are computed again there, from arrays that live on anyway, instead of
-// being kept: graph in, graph out.
+// Values that are cheap to make and whose next use is far away are computed again there, from arrays that live on
+// anyway, instead of being kept: graph in, graph out.
 #pragma once
 
 #include <tessera/transform/cheap.hpp>
@@ -48,7 +48,8 @@ struct revival {
     return last_use[static_cast<std::size_t>(id)] >= user || little * g.type(id).bytes() <= bytes;
   }
 
-  /// Nodes that make `id`, for a value of `bytes`, from arrays that are at hand at `user`, or more than a chain may have.
+  /// Nodes that make `id`, for a value of `bytes`, from arrays that are at hand at `user`, or more than a chain may
+  /// have.
   constexpr int chain(int id, int user, int room, std::int64_t bytes) const {
     if (room < 0) return longest_chain + 1;
     const graph::node& n = g.at(id);

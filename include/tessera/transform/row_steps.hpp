@@ -16,8 +16,8 @@ struct row_form {
   std::int64_t elements = 0;  ///< of a fused step: a row of its domain
 };
 
-/// The longest side of a matrix that a product shares between the rows of a batch may be longer than this, the other one
-/// not: keys and values of a head of attention.
+/// The longest side of a matrix that a product shares between the rows of a batch may be longer than this, the other
+/// one not: keys and values of a head of attention.
 inline constexpr std::int64_t light_side = 128;
 
 /// Products sum over rows of a batch one block after the other: only where there are several batches to share out.

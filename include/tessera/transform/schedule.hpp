@@ -11,12 +11,12 @@
 
 namespace tessera::transform {
 
-/// Where the piece of an update is made: in memory of its own, or in the array it is put into, after what the array holds
-/// besides or at any time.
+/// Where the piece of an update is made: in memory of its own, or in the array it is put into, after what the array
+/// holds besides or at any time.
 enum class piece_place : std::uint8_t { elsewhere, after_base, unordered };
 
-/// Puts elementwise units that make more large values than they use up, and moves from host memory, right before the first
-/// unit that reads them.
+/// Puts elementwise units that make more large values than they use up, and moves from host memory, right before the
+/// first unit that reads them.
 /// `users[first[u]], ...` are the units that wait for unit u.
 struct late_order {
   const graph::graph& g;

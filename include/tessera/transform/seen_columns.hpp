@@ -9,8 +9,9 @@
 
 namespace tessera::transform {
 
-/// Attention in a row group: scores are masked, `where(mask, scores, hidden)`, and go through a softmax, and whatever is
-/// as wide as they are is zero in hidden columns before someone sums over columns. Then a block whose mask has nothing but
+/// Attention in a row group: scores are masked, `where(mask, scores, hidden)`, and go through a softmax, and whatever
+/// is as wide as they are is zero in hidden columns before someone sums over columns. Then a block whose mask has
+/// nothing but
 /// `false` from some column on need not compute those columns at all, and no bit changes.
 struct column_skipping {
   const graph::program& p;

@@ -42,7 +42,8 @@ struct boundary {
     return all;
   }();
 
-  /// An argument as it lies outside; it has to lie as Spec says where there is one, and is made to lie so along Auto axes.
+  /// An argument as it lies outside; it has to lie as Spec says where there is one, and is made to lie so along Auto
+  /// axes.
   template <class Spec, class X>
   static constexpr ruling outside() {
     const ruling lies = ops::operand_on<X, Mesh, dtype::f32>();
@@ -304,16 +305,16 @@ struct mapped {
 
 }  // namespace transform
 
-/// `shard_map<in_specs<P<"x">, P<>>, out_specs<P<"x">>>(f)(x, w)` calls f once, with the block of each argument that one
-/// device holds, and lays the blocks it returns side by side as out_specs says. Inside, extents are those of a block and
-/// no dimension is cut; a value says over which axes it varies from device to device (`float32[4]{V:x}`), and the
-/// collectives of ops/collectives.hpp are the only way for blocks to meet. An argument that does not lie along an axis is
-/// the same on all devices, and so is a result that out_specs does not name the axis for; that one may vary over it is
-/// an error. in_specs are checked against the arguments and may be left out; a spec belongs to one argument or result,
-/// which may be a tuple. An argument may be a module: its variables are blocks in the body, as their own specs say (in
-/// in_specs `own_specs` stands for it), and its layers compute with those. `axis_names<"x">` leaves the other axes as they are. Arrays that lie along axes of the body come
-/// in as arguments only. No collective of its own; gradients go through it and may be taken within it. Source:
-/// jax.shard_map with check_vma.
+/// `shard_map<in_specs<P<"x">, P<>>, out_specs<P<"x">>>(f)(x, w)` calls f once, with the block of each argument that
+/// one device holds, and lays the blocks it returns side by side as out_specs says. Inside, extents are those of a
+/// block and no dimension is cut; a value says over which axes it varies from device to device (`float32[4]{V:x}`), and
+/// the collectives of ops/collectives.hpp are the only way for blocks to meet. An argument that does not lie along an
+/// axis is the same on all devices, and so is a result that out_specs does not name the axis for; that one may vary
+/// over it is an error. in_specs are checked against the arguments and may be left out; a spec belongs to one argument
+/// or result, which may be a tuple. An argument may be a module: its variables are blocks in the body, as their own
+/// specs say (in in_specs `own_specs` stands for it), and its layers compute with those. `axis_names<"x">` leaves the
+/// other axes as they are. Arrays that lie along axes of the body come in as arguments only. No collective of its own;
+/// gradients go through it and may be taken within it. Source: jax.shard_map with check_vma.
 template <class... Options, class F>
 constexpr auto shard_map(F f) {
   return transform::mapped<F, transform::map_options<void, void, void, Options...>>{f};

@@ -36,8 +36,8 @@ constexpr sharding::slices written_part(const graph::graph& g, const graph::node
   return graph::slices_of(update, g.type(update.operands[1]));
 }
 
-/// A slice of an updated array is one of the array below if the update is elsewhere. Returns the node that the slice is,
-/// where it is the very piece that was written, else -1.
+/// A slice of an updated array is one of the array below if the update is elsewhere. Returns the node that the slice
+/// is, where it is the very piece that was written, else -1.
 constexpr int skip_updates(const graph::graph& g, graph::node& n) {
   if (n.code != op::slice) return -1;
   const sharding::slices taken = graph::slices_of(n, n.type);
@@ -97,8 +97,8 @@ constexpr int without_zeros(graph::graph& g, int id) {
   return g.add(update);
 }
 
-/// The sum of two arrays of zeros with pieces in different places is one array with all pieces, as the gradient of a split
-/// is; where the pieces leave nothing out, the zeros are never written.
+/// The sum of two arrays of zeros with pieces in different places is one array with all pieces, as the gradient of a
+/// split is; where the pieces leave nothing out, the zeros are never written.
 constexpr void join_updates(graph::graph& g, graph::node& n) {
   if (n.code != op::add) return;
   for (int k = 0; k < 2; ++k) {

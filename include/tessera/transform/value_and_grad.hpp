@@ -14,9 +14,9 @@ namespace tessera {
 struct has_aux_t {};
 inline constexpr has_aux_t has_aux{};
 
-/// An argument of value_and_grad and grad, behind the loss: gradients of a module's parameters that are reduced over mesh
-/// axes are rounded to type D on each device, added up over the devices in it, and converted back. `sums_in<bf16>` halves
-/// the bytes of that all-reduce.
+/// An argument of value_and_grad and grad, behind the loss: gradients of a module's parameters that are reduced over
+/// mesh axes are rounded to type D on each device, added up over the devices in it, and converted back. `sums_in<bf16>`
+/// halves the bytes of that all-reduce.
 template <dtype D>
 struct sums_in_t {
   static constexpr dtype value = D;
@@ -250,11 +250,12 @@ struct differentiated {
 }  // namespace transform
 
 /// `auto [l, grads] = value_and_grad(loss)(model, x, y)`: calls loss(model, x, y), a scalar, and differentiates it with
-/// respect to the parameters (kind `param`) of the first argument, or to the argument itself if it is an array or a tuple
-/// of arrays. `grads` has the members of the first argument, each gradient its parameter's type; but the gradient of an
-/// array that is reduced<"x"> is unreduced<"x"> and the other way round, while a module's reduced parameters have theirs
-/// reduced, by one all-reduce each, however often they were used (`value_and_grad(loss, sums_in<bf16>)`: of half the bytes). With `has_aux` the function returns a pair (loss, aux)
-/// and `l` is that pair. Collectives: those of section "gradients" of the sharding rules. Source: jax.value_and_grad.
+/// respect to the parameters (kind `param`) of the first argument, or to the argument itself if it is an array or a
+/// tuple of arrays. `grads` has the members of the first argument, each gradient its parameter's type; but the gradient
+/// of an array that is reduced<"x"> is unreduced<"x"> and the other way round, while a module's reduced parameters have
+/// theirs reduced, by one all-reduce each, however often they were used (`value_and_grad(loss, sums_in<bf16>)`: of half
+/// the bytes). With `has_aux` the function returns a pair (loss, aux) and `l` is that pair. Collectives: those of
+/// section "gradients" of the sharding rules. Source: jax.value_and_grad.
 template <class F>
 constexpr auto value_and_grad(F function) {
   return transform::differentiated<F, false, true>{function};

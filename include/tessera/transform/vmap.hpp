@@ -354,15 +354,15 @@ struct vmapped {
 
 /// `vmap(f)(x, y)` calls f once, with one example of each argument (x[i], y[i]), and computes what it returns for all i
 /// at once: results have the examples along a new first dimension. `vmap<in_axes<0, none, 1>, out_axes<-1>>(f)` says
-/// which dimension of each argument goes over the examples (`none`: the argument, which may be a module, is the same for
-/// all) and where the examples stand in each result (`none`: it does not depend on them). Mapped arguments are arrays and
-/// tuples of them; arrays that f captures are the same for all.
-/// Types: f is checked with the types of one example. Mapped dimensions have one extent and one sharding, which results
-/// get; arrays that are the same for all, and values within f, do not lie along its axes.
-/// What f does becomes the same operation with one more dimension: no loop, and no collective but those of f. A product of
-/// two mapped arrays gets a batch dimension, of which checkpoint policies know. Loops and branches are mapped inside; a
-/// cond whose predicate is mapped runs both branches. Calls nest; gradients go through it and may be taken within it.
-/// Errors: among them, at the call, an operation that cannot be mapped (custom_op on what is mapped). Source: jax.vmap.
+/// which dimension of each argument goes over the examples (`none`: the argument, which may be a module, is the same
+/// for all) and where the examples stand in each result (`none`: it does not depend on them). Mapped arguments are
+/// arrays and tuples of them; arrays that f captures are the same for all. Types: f is checked with the types of one
+/// example. Mapped dimensions have one extent and one sharding, which results get; arrays that are the same for all,
+/// and values within f, do not lie along its axes. What f does becomes the same operation with one more dimension: no
+/// loop, and no collective but those of f. A product of two mapped arrays gets a batch dimension, of which checkpoint
+/// policies know. Loops and branches are mapped inside; a cond whose predicate is mapped runs both branches. Calls
+/// nest; gradients go through it and may be taken within it. Errors: among them, at the call, an operation that cannot
+/// be mapped (custom_op on what is mapped). Source: jax.vmap.
 template <class... Options, class F>
 constexpr auto vmap(F f) {
   return transform::vmapped<

@@ -14,8 +14,8 @@
 
 namespace tessera::kernels::detail {
 
-/// A tile of a left operand is 16 rows of 32 numbers, one of a right operand 16 rows of 16 pairs, one of a product 16 rows
-/// of 16 floats: a kilobyte each.
+/// A tile of a left operand is 16 rows of 32 numbers, one of a right operand 16 rows of 16 pairs, one of a product 16
+/// rows of 16 floats: a kilobyte each.
 inline constexpr std::int64_t tile_lines = 16;
 inline constexpr std::int64_t tile_depth = 32;
 
@@ -53,7 +53,8 @@ inline void multiply_eight_rows(std::int64_t depth, const bfloat16* a, const bfl
     for (int j = 0; j < 2; ++j) _mm512_storeu_ps(c + i * c_step + j * tile_lines, sum[2 * i + j]);
 }
 
-/// c[32][32] (+)= a[32][depth] b[depth][32], depth a multiple of 32, of whose rows at least the first `rows` are computed.
+/// c[32][32] (+)= a[32][depth] b[depth][32], depth a multiple of 32, of whose rows at least the first `rows` are
+/// computed.
 /// `a` is two rows of tiles, each tile behind the last one; `b` two columns of tiles likewise; c_step is in floats.
 inline void multiply_tiles_in_vectors(std::int64_t depth, const bfloat16* a, const bfloat16* b, float* c,
                                       std::int64_t c_step, bool accumulate, std::int64_t rows) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused multiply-add of vectors, which xsimd 8.1 does not have on AVX-512: it multiplies and adds there, which takes twice
-// as long and rounds twice. Beside it what AVX-512 has one instruction for: scaling by powers of two, inverses.
+// Fused multiply-add of vectors, which xsimd 8.1 does not have on AVX-512: it multiplies and adds there, which takes
+// twice as long and rounds twice. Beside it what AVX-512 has one instruction for: scaling by powers of two, inverses.
 #pragma once
 
 #include <cstdint>

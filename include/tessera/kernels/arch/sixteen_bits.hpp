@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of 16-bit floating-point numbers as vectors of float and back: by the processor's conversions where their bits
-// are those of core/sixteen_bits.hpp, else by operations on whole numbers. (AVX-512's own conversion to bfloat16 takes
-// subnormals for zeros, so it is not used; its other ones are called with a mask of all lanes, since g++ 12 takes the
-// undefined operands of the plain ones for uninitialised variables.)
+// Vectors of 16-bit floating-point numbers as vectors of float and back: by the processor's conversions where their
+// bits are those of core/sixteen_bits.hpp, else by operations on whole numbers. (AVX-512's own conversion to bfloat16
+// takes subnormals for zeros, so it is not used; its other ones are called with a mask of all lanes, since g++ 12 takes
+// the undefined operands of the plain ones for uninitialised variables.)
 #pragma once
 
 #include <tessera/core/sixteen_bits.hpp>

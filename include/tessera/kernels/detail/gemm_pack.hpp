@@ -124,8 +124,8 @@ void pack_lines(const T* from, std::int64_t leading, std::int64_t lines, std::in
   }
 }
 
-/// to[p * step + i] = element (line + i) of step (start + p) of the operand; 0 for lines <= i < step. Where `by_lines`, of
-/// an operand that is not depth_major, to[i * step + p] instead, and no zeros.
+/// to[p * step + i] = element (line + i) of step (start + p) of the operand; 0 for lines <= i < step. Where `by_lines`,
+/// of an operand that is not depth_major, to[i * step + p] instead, and no zeros.
 template <class T>
 void pack(const gemm_operand<T>& operand, std::int64_t line, std::int64_t lines, std::int64_t start, std::int64_t depth,
           compute_t<T>* to, std::int64_t step, bool by_lines) {

@@ -197,8 +197,8 @@ class gemm_run {
     });
   }
 
-  /// Panels of rows of a block: their part of A stays in the second cache, and their tiles of C lie in few pages. Where A is
-  /// made, as many as there is room for, so that rows of its transpose are long.
+  /// Panels of rows of a block: their part of A stays in the second cache, and their tiles of C lie in few pages. Where
+  /// A is made, as many as there is room for, so that rows of its transpose are long.
   std::int64_t panels_at_once() const {
     constexpr std::int64_t room = packed_a_size<T> / (tile_rows<T> * packed_row);
     return a_.source ? room : std::min<std::int64_t>(room, 48);
@@ -213,8 +213,8 @@ class gemm_run {
     return block;
   }
 
-  /// All rows of the strip times its columns of B, over `steps`; `next` are the steps after them. Panels of B are packed
-  /// just before their first use, several at a time where they have to be made.
+  /// All rows of the strip times its columns of B, over `steps`; `next` are the steps after them. Panels of B are
+  /// packed just before their first use, several at a time where they have to be made.
   void multiply_strip(const gemm_region& strip, gemm_steps steps, gemm_steps next, packed* packed_a,
                       packed* packed_b) const {
     const std::int64_t row_blocks = ceil_div(strip.row_end - strip.row_begin, panels_at_once());
@@ -241,8 +241,8 @@ class gemm_run {
     }
   }
 
-  /// What is read after panel q of a strip's i-th block of rows, or during it: the block itself at the very first, the next
-  /// panel of B, and a share of the next block of A, whose turn comes after the last panel.
+  /// What is read after panel q of a strip's i-th block of rows, or during it: the block itself at the very first, the
+  /// next panel of B, and a share of the next block of A, whose turn comes after the last panel.
   gemm_upcoming after_panel(const gemm_region& strip, std::int64_t i, bool last, std::int64_t q, gemm_steps steps,
                             gemm_steps next) const {
     gemm_upcoming upcoming;

@@ -14,8 +14,8 @@
 namespace tessera::kernels::detail {
 
 /// A tile is at most tile_rows x (tile_vectors * width) elements: 24 of the 32 vector registers of AVX-512, 12 of 16
-/// elsewhere; the rest hold one row of B and one element of A. Few rows, because those of a C whose rows are a power of two
-/// long share one place in the first cache, and few loads: ten for 24 multiply-adds.
+/// elsewhere; the rest hold one row of B and one element of A. Few rows, because those of a C whose rows are a power of
+/// two long share one place in the first cache, and few loads: ten for 24 multiply-adds.
 template <class T>
 inline constexpr int tile_rows = 6;
 
@@ -37,8 +37,8 @@ template <int Count, class F>
 /// Steps of the depth between two looks of a tile at anything but its operands.
 inline constexpr int steps_together = 4;
 
-/// Memory that will be read soon. Every steps_together steps a tile asks for `lines` cache lines at `at`, then goes `step`
-/// bytes on, so that they arrive while it computes.
+/// Memory that will be read soon. Every steps_together steps a tile asks for `lines` cache lines at `at`, then goes
+/// `step` bytes on, so that they arrive while it computes.
 struct gemm_ahead {
   static constexpr int lines = 4;
   static constexpr std::int64_t line = 64;  ///< bytes
@@ -55,7 +55,8 @@ struct gemm_rows {
   std::int64_t leading = 0;  ///< bytes from one row to the next
 };
 
-/// At most three rectangles that will be read soon, one after the other, each from top to bottom in stripes of a few lines.
+/// At most three rectangles that will be read soon, one after the other, each from top to bottom in stripes of a few
+/// lines.
 class gemm_upcoming {
  public:
   void add(const gemm_rows& rows) {
@@ -82,8 +83,8 @@ class gemm_upcoming {
   std::int64_t byte_ = 0;
 };
 
-/// The depth is summed in blocks of at most this many steps, so that a panel of tile_columns of B stays in a 48 KiB cache.
-/// It is the same for every type and instruction set, because it fixes the order of summation.
+/// The depth is summed in blocks of at most this many steps, so that a panel of tile_columns of B stays in a 48 KiB
+/// cache. It is the same for every type and instruction set, because it fixes the order of summation.
 inline constexpr std::int64_t gemm_depth = 128;
 
 /// How a tile reads A: rows, a_step elements from one to the next, or steps of Rows elements, one behind the other.
@@ -102,8 +103,8 @@ struct gemm_tile_operands {
   T* panel = nullptr;
 };
 
-/// c[i * c_step + j] (+)= sum over p < depth, in order, of A[i, p] * B[p, j], for i < Rows and j < Vectors * width. C is asked
-/// for at the beginning. Registers are few: one a row of A, an index, and one for each other array.
+/// c[i * c_step + j] (+)= sum over p < depth, in order, of A[i, p] * B[p, j], for i < Rows and j < Vectors * width. C
+/// is asked for at the beginning. Registers are few: one a row of A, an index, and one for each other array.
 template <class T, int Rows, int Vectors, a_layout Layout, b_state State>
 void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std::int64_t c_step, bool accumulate,
                gemm_ahead ahead) {

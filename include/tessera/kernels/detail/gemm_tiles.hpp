@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bfloat16 by matrix registers or dot-product instructions: operands packed into tiles, blocks of 32 x 32 of C.
+// Products of bfloat16 by matrix registers or dot-product instructions: operands packed into tiles, blocks of 32 x 32
+// of C.
 #pragma once
 
 #include <tessera/kernels/arch/amx.hpp>
@@ -51,8 +52,8 @@ inline void read_steps(const gemm_operand<bfloat16>& from, std::int64_t line, st
     rows[i] = _mm512_or_si512(step(2 * i), _mm512_maskz_slli_epi32(all, step(2 * i + 1), 16));
 }
 
-/// Packs the tile of `lines` (at most 16) lines over `depth` (at most tile_depth) steps; left operands have a line a row,
-/// right ones a pair of steps a row.
+/// Packs the tile of `lines` (at most 16) lines over `depth` (at most tile_depth) steps; left operands have a line a
+/// row, right ones a pair of steps a row.
 inline void pack_tile(const gemm_operand<bfloat16>& from, bool left, std::int64_t line, std::int64_t lines,
                       std::int64_t start, std::int64_t depth, bfloat16* to) {
   line_pairs rows[16];
@@ -128,8 +129,8 @@ struct tiled_product {
   template <class T>
   static constexpr std::int64_t far_elements = (std::int64_t{1} << 20) / static_cast<std::int64_t>(sizeof(T));
 
-  /// Calls f(i, operand, line, last, start) for lines [first, end) of a side in order, a few blocks of lines at a time: lines
-  /// [line, last) of the operand from step `start` on are those from i on.
+  /// Calls f(i, operand, line, last, start) for lines [first, end) of a side in order, a few blocks of lines at a time:
+  /// lines [line, last) of the operand from step `start` on are those from i on.
   template <class F>
   void for_each_block(const gemm_side<bfloat16>& side, std::int64_t first, std::int64_t end, std::int64_t k,
                       std::int64_t steps, F&& f) const {
@@ -146,7 +147,8 @@ struct tiled_product {
     }
   }
 
-  /// Packs lines [line, last), block behind block; a block is two rows of tiles along the depth. Memory is read row by row.
+  /// Packs lines [line, last), block behind block; a block is two rows of tiles along the depth. Memory is read row by
+  /// row.
   static void pack_blocks(const gemm_operand<bfloat16>& from, bool left, std::int64_t line, std::int64_t last,
                           std::int64_t start, std::int64_t steps, bool far, bfloat16* to) {
     const std::int64_t padded = up(steps, tile_depth);
