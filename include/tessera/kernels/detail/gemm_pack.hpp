@@ -69,8 +69,10 @@ void pack_rows(const T* from, std::int64_t leading, std::int64_t lines, std::int
                std::int64_t step) {
   constexpr std::int64_t w = width<T>;
   constexpr std::int64_t few = tile_rows<T>;
-  if (std::is_same_v<T, compute_t<T>> && lines == few && step == few) {
-    for (std::int64_t p = 0; p < depth; ++p, from += leading, to += step) std::memcpy(to, from, few * sizeof(T));
+  if (lines == few && step == few) {
+    for (std::int64_t p = 0; p < depth; ++p, from += leading, to += few)
+      if constexpr (std::is_same_v<T, compute_t<T>>) std::memcpy(to, from, few * sizeof(T));
+      else unrolled<few>([&](auto i) { to[i] = compute_t<T>{from[i]}; });
     return;
   }
   if (lines < step || lines < w) {
