@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -207,12 +208,12 @@ struct session {
     operands<T> data(s);
     std::vector<contender> contenders;
     contenders.push_back({"tessera", std::make_unique<ours<T>>(data.product, threads > 1), {}});
-    auto limit_of_threads = std::make_unique<multiply_adds>(threads);
-    const double flops_at_limit = limit_of_threads->flops();
-    contenders.push_back({"multiply_adds", std::move(limit_of_threads), {}});
-    [[maybe_unused]] const operands<float> in_float(s);
-    if (sizeof(T) == 2)
-      contenders.push_back({"float32", std::make_unique<ours<float>>(in_float.product, threads > 1), {}});
+    std::optional<operands<float>> in_float;  // of what bfloat16 is compared with
+    if constexpr (sizeof(T) == 4) contenders.push_back({"multiply_adds", std::make_unique<multiply_adds>(threads), {}});
+    if constexpr (sizeof(T) == 2) {
+      in_float.emplace(s);
+      contenders.push_back({"float32", std::make_unique<ours<float>>(in_float->product, threads > 1), {}});
+    }
     const auto first_peer = static_cast<std::ptrdiff_t>(contenders.size());
     for (const peer& p : peers)
       if (bench::prepared* const call = p.prepare(data.product, threads))
@@ -222,7 +223,7 @@ struct session {
     const double mine = contenders[0].median();
     if (sizeof(T) == 2)
       std::printf("%s=%.1f GFLOP/s ratio=%.3f peer=float32\n", name.c_str(), flops / mine * 1e-9,
-                  contenders[2].median() / mine);
+                  contenders[1].median() / mine);
     std::printf("%s=%.1f GFLOP/s", name.c_str(), flops / mine * 1e-9);
     const auto best = std::min_element(contenders.begin() + first_peer, contenders.end(),
                                        [](contender& x, contender& y) { return x.median() < y.median(); });
@@ -233,7 +234,7 @@ struct session {
     const double ratio = best->median() / mine;
     std::printf(" ratio=%.3f peer=%s", ratio, best->name.c_str());
     if (sizeof(T) == 4) {
-      const double peak = flops_at_limit / contenders[1].median();
+      const double peak = multiply_adds(threads).flops() / contenders[1].median();
       std::printf(" of_peak=%.2f peer_of_peak=%.2f", flops / mine / peak, flops / best->median() / peak);
     }
     std::printf("\n");

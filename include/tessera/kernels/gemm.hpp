@@ -51,6 +51,12 @@ struct exchanged_finish {
 /// Products below this many multiplications are not worth another thread.
 inline constexpr std::int64_t worth_a_thread = std::int64_t{1} << 17;
 
+/// How many threads a problem is worth; one if it is not to run in parallel.
+template <class T>
+std::int64_t threads_for(const gemm_problem<T>& p, bool parallel, std::int64_t worth_one = worth_a_thread) {
+  return parallel ? std::clamp<std::int64_t>(p.groups * p.m * p.n * p.k / worth_one, 1, concurrency()) : 1;
+}
+
 #if defined(TESSERA_HAS_BFLOAT16_TILES)
 
 /// Group g of a problem in tiles.
@@ -69,9 +75,7 @@ inline tiled_product in_tiles(const gemm_problem<bfloat16>& p, std::int64_t g) {
 
 /// Each thread takes rows of some groups; where rows are few, columns.
 inline void gemm_in_tiles(const gemm_problem<bfloat16>& p, bool parallel) {
-  const std::int64_t products = p.groups * p.m * p.n * p.k;
-  const std::int64_t threads =
-      parallel ? std::clamp<std::int64_t>(products / (8 * worth_a_thread), 1, concurrency()) : 1;
+  const std::int64_t threads = threads_for(p, parallel, 8 * worth_a_thread);
   const std::int64_t apart = p.c_stride == 0 ? 1 : p.groups;
   const bool by_rows = p.m >= p.n;
   const std::int64_t blocks = ceil_div(by_rows ? p.m : p.n, tiled_product::block);
@@ -123,9 +127,7 @@ void gemm(const gemm_problem<T>& problem, bool parallel) {
     if (detail::has_matrix_registers() || detail::has_fast_dot_products())
       return detail::gemm_in_tiles(problem, parallel);
 #endif
-  const std::int64_t products = problem.groups * problem.m * problem.n * problem.k;
-  const std::int64_t threads =
-      parallel ? std::clamp<std::int64_t>(products / detail::worth_a_thread, 1, concurrency()) : 1;
+  const std::int64_t threads = detail::threads_for(problem, parallel);
   const detail::gemm_run<T> run(problem, threads);
   parallel_for(run.regions(), threads > 1, [&](std::int64_t i) { run(run.region(i)); });
 }

@@ -19,9 +19,7 @@ struct result_block {
 
   /// Matrix registers are so fast that packing operands for smaller blocks would be felt.
   static result_block largest() {
-#if defined(TESSERA_HAS_AMX)
     if (has_matrix_registers()) return {512, 512};
-#endif
     return {224, 256};
   }
 };
@@ -118,9 +116,7 @@ template <class T>
 requires(is_small_float<T>) void gemm_rounded(const gemm_problem<T>& problem, bool parallel) {
   detail::check_gemm(problem);
   if (problem.m == 0 || problem.n == 0 || problem.groups == 0) return;
-  const std::int64_t products = problem.groups * problem.m * problem.n * problem.k;
-  const std::int64_t threads =
-      parallel ? std::clamp<std::int64_t>(products / detail::worth_a_thread, 1, concurrency()) : 1;
+  const std::int64_t threads = detail::threads_for(problem, parallel);
   const detail::rounded_run<T> run(problem, threads);
   parallel_for(run.tasks(), threads > 1, [&](std::int64_t task) { run(task); });
 }

@@ -80,4 +80,13 @@ inline void multiply_tiles(std::int64_t depth, const bfloat16* a, const bfloat16
 
 }  // namespace tessera::kernels::detail
 
+#else
+
+namespace tessera::kernels::detail {
+
+inline bool has_matrix_registers() { return false; }
+struct matrix_registers {};
+
+}  // namespace tessera::kernels::detail
+
 #endif

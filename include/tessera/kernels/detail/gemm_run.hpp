@@ -334,10 +334,9 @@ class gemm_run {
     packed* to = packed_a;
     for_each_group(block, [&](std::int64_t group, std::int64_t first, std::int64_t last) {
       const auto panel = [&](std::int64_t r) {
-        const std::int64_t row = panel_row(r);
-        const std::int64_t rows = panel_row(r + 1) - row;
-        return destination{row, rows, to + (r - first) * packed_panel_of_a(depth), p_.a_transposed ? rows : packed_row,
-                           !p_.a_transposed};
+        const std::int64_t rows = rows_of_panel(r);
+        return destination{panel_row(r), rows, to + (r - first) * packed_panel_of_a(depth),
+                           p_.a_transposed ? rows : packed_row, !p_.a_transposed};
       };
       for (std::int64_t r = first; r < last; r += at_once)
         pack_panels(a_, group, panel, r, std::min(r + at_once, last), start, depth);

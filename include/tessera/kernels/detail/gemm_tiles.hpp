@@ -69,11 +69,6 @@ inline void ask_for_steps(const gemm_operand<bfloat16>& from, std::int64_t line,
   for (std::int64_t p = 0; p < std::min(tile_depth, depth); ++p) __builtin_prefetch(from.at(line, start + p), 0, 3);
 }
 
-#if !defined(TESSERA_HAS_AMX)
-inline bool has_matrix_registers() { return false; }
-struct matrix_registers {};
-#endif
-
 /// One product C (+)= A B over a rectangle of C, on this thread. Every element is summed pair by pair along the depth,
 /// whatever the rectangle.
 struct tiled_product {
@@ -100,18 +95,19 @@ struct tiled_product {
     if (has_matrix_registers()) registers.emplace();
     auto* const packed_a = reinterpret_cast<bfloat16*>(workspace());
     const bool few = last_row - row <= few_rows;
+    const std::int64_t at_once = few ? few_rows : block;
+    const bool far = (last_row - row) * (last_column - column) > far_elements<float>;
     for (std::int64_t k = 0; k < depth; k += most_depth) {
       const std::int64_t steps = std::min(most_depth, depth - k);
       const std::int64_t padded = up(steps, tile_depth);
       const std::int64_t columns = few ? together * block : std::min(b_room / padded / block * block, widest);
-      if (few) pack_rows(row, last_row, k, steps, packed_a);
+      if (few) pack_side(a, true, row, last_row, k, steps, packed_a);
       for (std::int64_t j = column; j < last_column; j += columns) {
         const std::int64_t last = std::min(last_column, j + columns);
-        pack_columns_of_b(j, last, k, steps, packed_a + a_room);
-        const bool far = (last_row - row) * (last_column - column) > far_elements<float>;
-        for (std::int64_t i = row; i < last_row; i += few ? few_rows : block) {
-          const std::int64_t end = few ? last_row : std::min(last_row, i + block);
-          if (!few) pack_rows(i, end, k, steps, packed_a);
+        pack_side(b, false, j, last, k, steps, packed_a + a_room);
+        for (std::int64_t i = row; i < last_row; i += at_once) {
+          const std::int64_t end = std::min(last_row, i + at_once);
+          if (!few) pack_side(a, true, i, end, k, steps, packed_a);
           multiply_strip(i, end, j, last, k, steps, packed_a, far);
         }
       }
@@ -178,13 +174,6 @@ struct tiled_product {
                        std::int64_t start) {
                      pack_blocks(from, left, line, last, start, steps, far, to + (i - first) * up(steps, tile_depth));
                    });
-  }
-
-  void pack_rows(std::int64_t first, std::int64_t end, std::int64_t k, std::int64_t steps, bfloat16* to) const {
-    pack_side(a, true, first, end, k, steps, to);
-  }
-  void pack_columns_of_b(std::int64_t first, std::int64_t end, std::int64_t k, std::int64_t steps, bfloat16* to) const {
-    pack_side(b, false, first, end, k, steps, to);
   }
 
   void multiply_strip(std::int64_t row, std::int64_t last_row, std::int64_t column, std::int64_t last_column,
