@@ -4,10 +4,9 @@
 #include <tessera/tessera.hpp>
 
 #include "kernels/support.hpp"
+#include "random_inputs.hpp"
 
 #include <catch2/catch.hpp>
-
-#include <random>
 
 namespace {
 
@@ -15,7 +14,6 @@ using kernel_test::on_threads;
 namespace ts = tessera;
 using ts::none, ts::P;
 using ts::transform::grouping;
-using bytes = std::vector<std::byte>;
 
 template <class Shape, ts::dtype D = ts::f32, class Spec = P<>, class Mesh = ts::mesh<>>
 using array = ts::tensor<D, Shape, Spec, Mesh>;
@@ -43,21 +41,6 @@ inline constexpr auto turned_step = [](auto x, auto y) {
                     ts::einsum<"gjk,gjl->gkl">(part, part));
 };
 
-std::vector<bytes> inputs_of(const ts::graph::graph& g) {
-  std::mt19937 draw(11);
-  std::vector<bytes> inputs;
-  for (const int p : g.parameters) {
-    const ts::aval& type = g.type(p);
-    bytes all(static_cast<std::size_t>(type.bytes()));
-    for (std::int64_t i = 0; i < type.size(); ++i)
-      if (type.type == ts::f64)
-        reinterpret_cast<double*>(all.data())[i] = std::uniform_real_distribution(-1.0, 1.0)(draw);
-      else reinterpret_cast<float*>(all.data())[i] = std::uniform_real_distribution(-1.0F, 1.0F)(draw);
-    inputs.push_back(std::move(all));
-  }
-  return inputs;
-}
-
 int copies(const ts::graph::program& p) {
   int n = 0;
   for (const ts::graph::step& s : p.steps) {
@@ -67,7 +50,7 @@ int copies(const ts::graph::program& p) {
     const int sources = p.words[first + 1].value, count = p.words[first + 2].value;
     bool all = true;
     for (int i = 0; i < count; ++i)
-      all &= p.words[first + static_cast<std::size_t>(4 + 2 * sources + 6 * i)].value ==
+      all &= p.words[first + static_cast<std::size_t>(ts::graph::instruction_word(sources, i))].value ==
              static_cast<int>(ts::graph::op::copy);
     n += all;
   }
@@ -77,7 +60,7 @@ int copies(const ts::graph::program& p) {
 /// Runs a step with products in place and without, grouped and alone, on one thread and on four: one set of bits.
 /// Returns the copies that are left.
 int check_same_bits(const ts::graph::graph& g) {
-  const auto inputs = inputs_of(g);
+  const auto inputs = runtime_test::random_inputs(g, 11, 1);
   const auto expected = ts::runtime::evaluate(g, inputs, grouping::none, {.in_place = false});
   CHECK((ts::runtime::evaluate(g, inputs, grouping::none) == expected));
   CHECK((ts::runtime::evaluate(g, inputs, grouping::by_rows, {.in_place = false}) == expected));

@@ -4,13 +4,13 @@
 #include <tessera/tessera.hpp>
 
 #include "kernels/support.hpp"
+#include "random_inputs.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
 
 namespace {
 
@@ -76,23 +76,8 @@ inline constexpr auto squared_error = [](auto x, auto bias, auto t) {
 };
 inline constexpr auto largest = [](auto x) { return std::tuple(ts::max(ts::abs(x)), ts::max<1>(ts::exp(x) * x)); };
 
-/// Random bytes that make numbers between -2 and 2, or bools of which three in four are true.
-std::vector<bytes> inputs_of(const ts::graph::graph& g) {
-  std::mt19937 draw(7);
-  std::vector<bytes> inputs;
-  for (const int p : g.parameters) {
-    const ts::aval& type = g.type(p);
-    bytes all(static_cast<std::size_t>(type.bytes()));
-    for (std::int64_t i = 0; i < type.size(); ++i)
-      if (type.type == ts::f64)
-        reinterpret_cast<double*>(all.data())[i] = std::uniform_real_distribution(-2.0, 2.0)(draw);
-      else if (type.type == ts::f32)
-        reinterpret_cast<float*>(all.data())[i] = std::uniform_real_distribution(-2.0F, 2.0F)(draw);
-      else reinterpret_cast<bool*>(all.data())[i] = draw() % 4 != 0;
-    inputs.push_back(std::move(all));
-  }
-  return inputs;
-}
+/// Numbers between -2 and 2, or bools.
+std::vector<bytes> inputs_of(const ts::graph::graph& g) { return runtime_test::random_inputs(g, 7, 2); }
 
 std::span<float> floats(bytes& all) { return {reinterpret_cast<float*>(all.data()), all.size() / sizeof(float)}; }
 std::span<const float> floats(const bytes& all) {

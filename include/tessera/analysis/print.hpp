@@ -61,7 +61,7 @@ constexpr void print_code(printed_text<Capacity>& out, const graph::program& p, 
   const int sources = p.words[first + 1].value;
   const int instructions = p.words[first + 2].value;
   for (int i = 0; i < instructions; ++i) {
-    const auto at = first + 4 + static_cast<std::size_t>(2 * sources + 6 * i);
+    const auto at = first + static_cast<std::size_t>(graph::instruction_word(sources, i));
     out << (i == 0 ? " {" : " ") << about(static_cast<graph::op>(p.words[at].value)).name;
   }
   out << "}";

@@ -25,9 +25,9 @@ struct fused_code {
   static constexpr int results = Words[3];
   static constexpr int registers = sources + instructions;
 
-  static constexpr int source_word(int i) { return 4 + 2 * i; }
-  static constexpr int instruction_word(int i) { return source_word(sources) + 6 * i; }
-  static constexpr int result_word(int i) { return instruction_word(instructions) + 2 * i; }
+  static constexpr int source_word(int i) { return graph::source_word(i); }
+  static constexpr int instruction_word(int i) { return graph::instruction_word(sources, i); }
+  static constexpr int result_word(int i) { return graph::result_word(sources, instructions, i); }
 
   static constexpr dtype source_type(int i) {
     return static_cast<dtype>(Words[static_cast<std::size_t>(source_word(i))]);

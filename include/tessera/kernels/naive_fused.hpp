@@ -189,8 +189,7 @@ void fused(std::span<const graph::word> words, const fused_call& call, std::int6
   const int sources = word(1);
   const int instructions = word(2);
   const int results = word(3);
-  const int first_instruction = 4 + 2 * sources;
-  const int first_result = first_instruction + 6 * instructions;
+  const int first_result = graph::result_word(sources, instructions, 0);
   std::vector<double> registers(static_cast<std::size_t>(sources + instructions));
   const auto reg = [&](int i) -> double& { return registers[static_cast<std::size_t>(i)]; };
   for (std::int64_t index = first; index < last; ++index) {
@@ -204,13 +203,13 @@ void fused(std::span<const graph::word> words, const fused_call& call, std::int6
       return sum;
     };
     for (int i = 0; i < sources; ++i) {
-      const auto mode = static_cast<graph::source_mode>(word(4 + 2 * i + 1));
+      const auto mode = static_cast<graph::source_mode>(word(graph::source_word(i) + 1));
       const bool counts = mode == graph::source_mode::count || mode == graph::source_mode::count_repeated;
       reg(i) = counts ? static_cast<double>(call.base[i] + offset(i))
-                      : read_element(call.data[i], offset(i), static_cast<dtype>(word(4 + 2 * i)));
+                      : read_element(call.data[i], offset(i), static_cast<dtype>(word(graph::source_word(i))));
     }
     for (int i = 0; i < instructions; ++i) {
-      const int at = first_instruction + 6 * i;
+      const int at = graph::instruction_word(sources, i);
       const auto code = static_cast<graph::op>(word(at));
       const auto type = static_cast<dtype>(word(at + 1));
       double& to = reg(sources + i);

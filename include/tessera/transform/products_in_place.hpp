@@ -71,7 +71,7 @@ class products_in_place {
   constexpr bool is_copy(const graph::step& s) const {
     if (s.kind != graph::step_kind::fused || word(s, 2) != s.results) return false;
     for (int i = 0; i < word(s, 2); ++i) {
-      const int instruction = 4 + 2 * s.sources + 6 * i;
+      const int instruction = graph::instruction_word(s.sources, i);
       if (word(s, instruction) != static_cast<int>(graph::op::copy) || word(s, instruction + 3) >= s.sources)
         return false;
     }
@@ -80,8 +80,8 @@ class products_in_place {
 
   /// The access that result `r` of a copy is a copy of.
   constexpr int copied_by(const graph::step& s, int r) const {
-    const int made = word(s, 4 + 2 * s.sources + 6 * s.results + 2 * r + 1) - s.sources;
-    return s.first + word(s, 4 + 2 * s.sources + 6 * made + 3);
+    const int made = word(s, graph::result_word(s.sources, s.results, r) + 1) - s.sources;
+    return s.first + word(s, graph::instruction_word(s.sources, made) + 3);
   }
 
   static constexpr placed_domain domain_of_access(const graph::step& s, const graph::access& a) {

@@ -46,13 +46,15 @@ struct column_skipping {
       const graph::step& s = step(i);
       if (s.kind != graph::step_kind::fused || s.results != 1) continue;
       columns = domain_of(s) / group.rows;
-      const int last = 4 + 2 * s.sources + 6 * (word(s, 2) - 1);
+      const int last = graph::instruction_word(s.sources, word(s, 2) - 1);
       const int shown = word(s, last + 3), other = word(s, last + 5);
       if (columns <= light_side || !is_wide(s, s.first + s.sources) || s.sizes[s.rank - 1] % columns != 0 ||
           static_cast<graph::op>(word(s, last)) != graph::op::select || shown >= s.sources || other >= s.sources ||
           word(s, last + 7) != s.sources + word(s, 2) - 1)
         continue;
-      const auto mode = [&](int source) { return static_cast<graph::source_mode>(word(s, 5 + 2 * source)); };
+      const auto mode = [&](int source) {
+        return static_cast<graph::source_mode>(word(s, graph::source_word(source) + 1));
+      };
       const int filler = access(s.first + other).buffer;
       if (mode(shown) != graph::source_mode::contiguous || mode(other) != graph::source_mode::repeated || filler < 0 ||
           buffer(filler).where != graph::space::constant)
@@ -86,7 +88,7 @@ struct column_skipping {
     }
     const int instructions = word(s, 2);
     for (int i = 0; i < instructions; ++i) {
-      const int at = 4 + 2 * s.sources + 6 * i;
+      const int at = graph::instruction_word(s.sources, i);
       const auto is_zero = [&](int operand) { return zero[static_cast<std::size_t>(word(s, at + 3 + operand))] != 0; };
       bool made = false;
       switch (static_cast<graph::op>(word(s, at))) {
@@ -106,7 +108,7 @@ struct column_skipping {
       shown.push_back(0);
     }
     for (int r = 0; r < s.results; ++r)
-      if (zero[static_cast<std::size_t>(word(s, 4 + 2 * s.sources + 6 * instructions + 2 * r + 1))])
+      if (zero[static_cast<std::size_t>(word(s, graph::result_word(s.sources, instructions, r) + 1))])
         zeroed.push_back(access(s.first + s.sources + r).buffer);
   }
 
