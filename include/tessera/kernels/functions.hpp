@@ -28,16 +28,9 @@ using integers = xsimd::batch<std::int32_t>;
 struct reduced_exponential {
   floats rest, n;
 
-  explicit reduced_exponential(const floats& x) : reduced_exponential(x, [](const floats& r) { return r; }) {}
-  /// Of x + low.
-  reduced_exponential(const floats& x, const floats& low)
-      : reduced_exponential(x, [&low](const floats& r) { return r + low; }) {}
-
- private:
-  template <class F>
-  reduced_exponential(const floats& x, const F& corrected) {
+  explicit reduced_exponential(const floats& x) {
     n = xsimd::nearbyint(x * floats(std::numbers::log2e_v<float>));
-    const floats r = corrected(detail::fma(n, floats(-0x1.7f7d1cp-20f), detail::fma(n, floats(-0x1.62e4p-1f), x)));
+    const floats r = detail::fma(n, floats(-0x1.7f7d1cp-20f), detail::fma(n, floats(-0x1.62e4p-1f), x));
     floats q(0x1.6db4e8p-10f);
     for (float c : {0x1.123bdep-7f, 0x1.55545ep-5f, 0x1.55548ep-3f, 0.5f}) q = detail::fma(q, r, floats(c));
     rest = detail::fma(r * r, q, r);
@@ -48,12 +41,8 @@ struct reduced_exponential {
 struct exponential_parts {
   floats high, low;
 
-  explicit exponential_parts(const floats& x) : exponential_parts(reduced_exponential(x)) {}
-  /// Of x + rest.
-  exponential_parts(const floats& x, const floats& rest) : exponential_parts(reduced_exponential(x, rest)) {}
-
- private:
-  explicit exponential_parts(const reduced_exponential& e) {
+  explicit exponential_parts(const floats& x) {
+    const reduced_exponential e(x);
     const floats sum = floats(1.0f) + e.rest;
     high = detail::scaled(sum, e.n);
     low = detail::scaled(e.rest - (sum - floats(1.0f)), e.n);

@@ -56,14 +56,11 @@ inline xsimd::batch<float> scaled(const xsimd::batch<float>& x, const xsimd::bat
 #endif
 }
 
-/// 1 / x for x from 1 to 2, of float32 perhaps not rounded to the nearest, but within 1.1 units in the last place.
+/// 1 / x, of float32 to 14 binary digits where that is cheaper.
 template <class T>
-xsimd::batch<T> inverse(const xsimd::batch<T>& x) {
+xsimd::batch<T> rough_inverse(const xsimd::batch<T>& x) {
 #if defined(__AVX512F__)
-  if constexpr (std::is_same_v<T, float>) {
-    const xsimd::batch<float> guess = _mm512_maskz_rcp14_ps(0xffff, x);
-    return fma(guess, fnma(x, guess, xsimd::batch<float>(1.0F)), guess);
-  }
+  if constexpr (std::is_same_v<T, float>) return _mm512_maskz_rcp14_ps(0xffff, x);
 #endif
   return xsimd::batch<T>(T(1)) / x;
 }

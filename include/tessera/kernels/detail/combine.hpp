@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tessera/kernels/arch/halves.hpp>
 #include <tessera/kernels/detail/simd.hpp>
 
 namespace tessera::kernels::detail {
@@ -75,6 +76,12 @@ template <class T, class Op>
 T combine_across(const Op& op, lane_set<T> total) {
   for (std::size_t half = total.size() / 2; half > 0; half /= 2)
     for (std::size_t j = 0; j < half; ++j) total[j] = op(total[j], total[j + half]);
+  if constexpr (moves_down<T>) {
+    batch<T> all = op(total[0], moved_down<8>(total[0]));
+    all = op(all, moved_down<4>(all));
+    all = op(all, moved_down<2>(all));
+    return op(all, moved_down<1>(all)).get(0);
+  }
   alignas(batch<T>) T row[width<T>];
   total[0].store_aligned(row);
   for (std::int64_t half = width<T> / 2; half > 0; half /= 2)
