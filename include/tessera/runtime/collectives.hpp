@@ -134,4 +134,43 @@ struct collective {
   }
 };
 
+/// One such step of an executor, on elements of type T.
+template <class Executor, class T>
+struct collective_runner {
+  Executor& run_on;
+  const graph::step& s;
+
+  void operator()() const {
+    ++run_on.runs_of_step_;
+    for (int pair = 0; pair < s.results; ++pair) {
+      const int from = s.first + pair;
+      const int to = s.first + s.sources + pair;
+      const auto& target =
+          run_on.program_
+              .buffers[static_cast<std::size_t>(run_on.program_.accesses[static_cast<std::size_t>(to)].buffer)];
+      const auto source_block = [&](std::int64_t d) { return static_cast<const std::byte*>(run_on.block(from, d)); };
+      const auto target_block = [&](std::int64_t d) { return run_on.block(to, d); };
+      if (run_on.program_
+              .buffers[static_cast<std::size_t>(run_on.program_.accesses[static_cast<std::size_t>(from)].buffer)]
+              .summed != 0) {
+        copy_sums(from, to, target);
+        continue;
+      }
+      const collective<T, decltype(source_block), decltype(target_block)> run{s, run_on.mesh_, target, source_block,
+                                                                              target_block};
+      run();
+    }
+  }
+
+ private:
+  /// An all-reduce whose operands were summed as they were made has only to be where its result belongs.
+  void copy_sums(int from, int to, const graph::buffer& target) const {
+    for (std::int64_t i = 0; i < devices_in(target.varying, run_on.mesh_); ++i) {
+      const std::int64_t home = device_of_shard(i, target.varying, run_on.mesh_);
+      if (run_on.block(to, home) != run_on.block(from, home))
+        std::memcpy(run_on.block(to, home), run_on.block(from, home), static_cast<std::size_t>(target.bytes));
+    }
+  }
+};
+
 }  // namespace tessera::runtime
