@@ -7,3 +7,6 @@ target_compile_options(tessera_warnings INTERFACE ${TESSERA_WARNINGS} $<$<BOOL:$
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(tessera_warnings INTERFACE -Wno-restrict)
 endif()
+# g++ collects its garbage at every doubling of little memory; traces inside the compiler make much of it.
+set(TESSERA_GNU_MEMORY --param=ggc-min-expand=200 --param=ggc-min-heapsize=1000000)
+target_compile_options(tessera_warnings INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:${TESSERA_GNU_MEMORY}>")
