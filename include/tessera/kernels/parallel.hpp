@@ -10,6 +10,10 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace tessera::kernels {
 
 /// Told of each range of a loop that a thread has worked on; see runtime/trace.hpp.
@@ -32,6 +36,34 @@ inline std::int64_t concurrency() {
 }
 
 namespace detail {
+
+/// What the thread sanitizer cannot see in TBB, whose packages are built without it: every thread of a loop starts after
+/// what stands before the loop, and ends before what follows. Threads of one loop are not ordered.
+class loop_order {
+ public:
+  void begin() { release(&begun_); }
+  void thread_begins() { acquire(&begun_); }
+  void thread_ends() { release(&ended_); }
+  void end() { acquire(&ended_); }
+
+ private:
+#if defined(__SANITIZE_THREAD__)
+  static void release(void* at) { __tsan_release(at); }
+  static void acquire(void* at) { __tsan_acquire(at); }
+#else
+  static void release(void*) {}
+  static void acquire(void*) {}
+#endif
+
+  std::uint64_t begun_ = 0, ended_ = 0;
+};
+
+/// Calls f when it goes out of scope.
+template <class F>
+struct at_end {
+  F f;
+  ~at_end() { f(); }
+};
 
 /// What is left of one thread's share of a loop: that thread takes from the front, others take from the back.
 class loop_share {
@@ -118,9 +150,14 @@ void parallel_for(std::int64_t n, bool parallel, F&& f) {
     return;
   }
   detail::shared_loop<F> loop(n, threads, f);
+  detail::loop_order order;
+  order.begin();
+  const detail::at_end end{[&order] { order.end(); }};
   tbb::parallel_for(
       tbb::blocked_range<std::int64_t>(0, threads),
-      [&loop, watching = observer](const tbb::blocked_range<std::int64_t>& range) {
+      [&loop, &order, watching = observer](const tbb::blocked_range<std::int64_t>& range) {
+        order.thread_begins();
+        const detail::at_end thread_end{[&order] { order.thread_ends(); }};
         const std::int64_t begin = watching != nullptr ? watching->now() : 0;
         for (std::int64_t t = range.begin(); t != range.end(); ++t) loop(t);
         if (watching != nullptr) watching->worked(begin);
