@@ -76,6 +76,8 @@ inline constexpr auto squared_error = [](auto x, auto bias, auto t) {
 };
 inline constexpr auto largest = [](auto x) { return std::tuple(ts::max(ts::abs(x)), ts::max<1>(ts::exp(x) * x)); };
 
+inline constexpr auto norm_and_largest = [](auto x, auto y) { return std::pair(squared_norm(x), ts::max(ts::abs(y))); };
+
 /// Numbers between -2 and 2, or bools.
 std::vector<bytes> inputs_of(const ts::graph::graph& g) { return runtime_test::random_inputs(g, 7, 2); }
 
@@ -202,4 +204,19 @@ TEST_CASE("Long lines are reduced as their elements are made, with the bits of l
   check_same_bits<squared_norm, array<ts::shape<3, 257, 129>>>(1);
   check_same_bits<squared_error, array<ts::shape<200, 257>>, array<ts::shape<257>>, array<ts::shape<200, 257>>>(1);
   check_same_bits<largest, array<ts::shape<3, 40000>>>(1);
+}
+
+TEST_CASE("Compiled kernels reduce long lines in registers, with the bits of lines in memory") {
+  const auto g = ts::transform::traced<norm_and_largest, array<ts::shape<70001>>, array<ts::shape<3, 40000>>>::run();
+  CHECK(ts::transform::lower(g).groups.size() == 2);
+  const auto inputs = inputs_of(g);
+  const auto expected = ts::runtime::evaluate(g, inputs, grouping::none);
+  const auto x = ts::device_put<ts::shape<70001>, P<>, ts::mesh<>>(floats(inputs[0]));
+  const auto y = ts::device_put<ts::shape<3, 40000>, P<>, ts::mesh<>>(floats(inputs[1]));
+  for (const int threads : {1, 4})
+    on_threads(threads, [&] {
+      const auto [norm, most] = ts::jit<norm_and_largest>(x, y);
+      CHECK(norm.item() == floats(expected[0])[0]);
+      CHECK(most.item() == floats(expected[1])[0]);
+    });
 }

@@ -2,6 +2,7 @@
 // Figures of a program, summed over the list of its steps: collectives, memory, cost.
 #pragma once
 
+#include <tessera/graph/lines.hpp>
 #include <tessera/graph/program.hpp>
 
 namespace tessera::analysis {
@@ -115,6 +116,7 @@ struct kernel_needs {
   std::size_t code_count = 0;
   std::size_t word_count = 0;
   graph::code_span codes[max_codes]{};
+  signed char combines[max_codes]{};  ///< by list: see graph::combined_kind
 };
 
 constexpr std::size_t kernel_place(graph::step_kind kind, dtype type) {
@@ -127,7 +129,10 @@ constexpr kernel_needs needs_of(const graph::program& p) {
     if (!graph::is_control(s.kind)) needs.needed[kernel_place(s.kind, graph::kernel_type(p, s))] = true;
   needs.code_count = p.codes.size();
   needs.word_count = p.words.size();
-  for (std::size_t i = 0; i < p.codes.size(); ++i) needs.codes[i] = p.codes[i];
+  for (std::size_t i = 0; i < p.codes.size(); ++i) {
+    needs.codes[i] = p.codes[i];
+    needs.combines[i] = static_cast<signed char>(graph::combined_kind(p, static_cast<int>(i)));
+  }
   return needs;
 }
 

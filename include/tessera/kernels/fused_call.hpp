@@ -36,9 +36,11 @@ struct fused_call {
   }
 };
 
-/// Part of a call: rows (all dimensions but the last) and columns from, to.
+/// Part of a call: rows (all dimensions but the last) and columns from, to; and where they are combined instead of
+/// stored, see fused_line.
 struct fused_range {
   std::int64_t first_row, last_row, first_column, last_column;
+  void* lanes = nullptr;
 };
 
 using fused_function = void (*)(const fused_call&, const fused_range&);

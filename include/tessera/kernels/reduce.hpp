@@ -85,6 +85,16 @@ void with_operation(reduce_kind kind, F&& f) {
   else f(extreme<U, false>{identity});
 }
 
+/// Calls f(op) with that of a kind known to the compiler.
+template <class T, reduce_kind Kind, class F>
+void with_operation_of(F&& f) {
+  using U = reduced_as<T>;
+  const auto identity = static_cast<U>(reduce_identity<compute_t<T>>(Kind));
+  if constexpr (Kind == reduce_kind::prod) f(multiply<U>{identity});
+  else if constexpr (Kind == reduce_kind::sum) f(add<U>{identity});
+  else f(extreme<U, Kind == reduce_kind::max>{identity});
+}
+
 /// Lines of at least this many rows of lanes are cut into line_parts parts, also when one thread does them all.
 inline constexpr std::int64_t long_line = 512;
 inline constexpr std::int64_t line_parts = 64;
@@ -96,7 +106,13 @@ struct stored_line {
 
   stored_line of_thread() const { return *this; }
   const In* at(std::int64_t first, std::int64_t) const { return in + first; }
-  const void* next(std::int64_t first) const { return in + first + 2048 / sizeof(In); }
+  template <class Op>
+  lane_set<T> combined(const Op& op, std::int64_t first_row, std::int64_t last_row) const {
+    return combine_leaves_of<T>(op, first_row, last_row, [&](std::int64_t first, std::int64_t last) {
+      const In* const leaf = in + first * lane_count<T>;
+      return combine_leaf<T>(op, leaf, last - first, leaf + 2048 / sizeof(In));
+    });
+  }
 };
 
 /// A line whose elements `make(first, count, to)` makes, a leaf at a time.
@@ -111,7 +127,24 @@ struct made_line {
     make(first, last - first, leaf);
     return leaf;
   }
-  const void* next(std::int64_t) const { return leaf; }
+  /// Rows of lanes that `make` combines itself, if it can, else leaf by leaf.
+  template <class Op>
+  lane_set<T> combined(const Op& op, std::int64_t first_row, std::int64_t last_row) const {
+    if constexpr (std::is_same_v<T, In> && requires { make.combines(); })
+      if (make.combines()) {
+        alignas(64) T lanes[lane_count<T>];
+        make.combine(first_row * lane_count<T>, (last_row - first_row) * lane_count<T>, lanes);
+        lane_set<T> total;
+        for (std::size_t j = 0; j < total.size(); ++j)
+          total[j] = load_whole(lanes + static_cast<std::int64_t>(j) * width<T>);
+        return total;
+      }
+    made_line own = of_thread();
+    return combine_leaves_of<T>(op, first_row, last_row, [&](std::int64_t first, std::int64_t last) {
+      const In* const at = own.at(first * lane_count<T>, last * lane_count<T>);
+      return combine_leaf<T>(op, at, last - first, at);
+    });
+  }
 };
 
 /// The elements of a long line of n combined.
@@ -120,12 +153,7 @@ T combine_long_line(const Op& op, const Line& line, std::int64_t n, bool paralle
   const std::int64_t rows = n / lane_count<T>;
   alignas(64) T partial[line_parts * lane_count<T>];
   parallel_for(line_parts, parallel, [&](std::int64_t i) {
-    auto own = line.of_thread();
-    const auto leaf = [&](std::int64_t first, std::int64_t last) {
-      const In* const at = own.at(first * lane_count<T>, last * lane_count<T>);
-      return combine_leaf<T>(op, at, last - first, own.next(first * lane_count<T>));
-    };
-    const lane_set<T> total = combine_leaves_of<T>(op, rows * i / line_parts, rows * (i + 1) / line_parts, leaf);
+    const lane_set<T> total = line.combined(op, rows * i / line_parts, rows * (i + 1) / line_parts);
     for (std::size_t j = 0; j < total.size(); ++j)
       total[j].store_unaligned(partial + i * lane_count<T> + static_cast<std::int64_t>(j) * width<T>);
   });
@@ -301,8 +329,9 @@ void reduce(reduce_kind kind, const T* in, compute_t<T>* out, std::int64_t outer
   });
 }
 
-/// out[0] = the elements combined of a line of n, which `make(first, count, to)` makes, each once, on any thread. n is
-/// at least 512 x 256 bytes of accumulators. Types and bits: as reduce of the line in memory.
+/// out[0] = the elements combined of a line of n, which `make(first, count, to)` makes, each once, on any thread; or
+/// which, if make.combines(), `make.combine(first, count, lanes)` combines by whole rows of lanes as combine_rows does.
+/// n is at least 512 x 256 bytes of accumulators. Types and bits: as reduce of the line in memory.
 template <class T, class Make>
 void reduce_made(reduce_kind kind, const Make& make, compute_t<T>* out, std::int64_t n, bool parallel) {
   detail::check_kind<T>("reduce", kind);

@@ -4,7 +4,7 @@
 
 #include <tessera/analysis/lowered.hpp>
 #include <tessera/graph/paths.hpp>
-#include <tessera/kernels/fused.hpp>
+#include <tessera/kernels/fused_line.hpp>
 #include <tessera/runtime/program_runs.hpp>
 #include <tessera/runtime/step_functions.hpp>
 #include <tessera/runtime/tensor.hpp>
@@ -29,6 +29,14 @@ constexpr auto code_words() {
   return words;
 }
 
+/// The kernel of instruction list number I.
+template <class Program, std::size_t I>
+constexpr kernels::fused_function fused_function_of() {
+  constexpr int combines = Program::kernels().combines[I];
+  if constexpr (combines < 0) return &kernels::fused_kernel<code_words<Program, I>()>::run;
+  else return &kernels::fused_line<code_words<Program, I>(), static_cast<kernels::reduce_kind>(combines)>::run;
+}
+
 /// One kernel an instruction list.
 template <class Program>
 std::span<const kernels::fused_function> fused_functions() {
@@ -36,7 +44,7 @@ std::span<const kernels::fused_function> fused_functions() {
     return {};
   } else {
     return []<std::size_t... I>(std::index_sequence<I...>) {
-      static constexpr kernels::fused_function functions[] = {&kernels::fused_kernel<code_words<Program, I>()>::run...};
+      static constexpr kernels::fused_function functions[] = {fused_function_of<Program, I>()...};
       return std::span<const kernels::fused_function>(functions);
     }
     (std::make_index_sequence<count>{});

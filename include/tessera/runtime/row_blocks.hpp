@@ -2,6 +2,7 @@
 // Runs steps of row groups on a block of rows.
 #pragma once
 
+#include <tessera/graph/lines.hpp>
 #include <tessera/graph/program.hpp>
 #include <tessera/kernels/gemm.hpp>
 #include <tessera/kernels/interpreted.hpp>
@@ -266,10 +267,12 @@ struct row_runner {
     while (p.accesses[static_cast<std::size_t>(maker.first + line)].buffer != made) ++line;
     const bool neighbours = call.rows() == 1 && !run_on.fused_.empty();
     const auto one_row = neighbours ? run_on.fused_[static_cast<std::size_t>(maker.code)] : nullptr;
+    const bool combines = neighbours && graph::kind_in_registers(p, rows.group) == static_cast<int>(s.sizes[0]) &&
+                          graph::combined_kind(p, maker.code) == static_cast<int>(s.sizes[0]);
     auto* const out = array<compute_t<T>>(s.first + 1);
     for (std::int64_t o = 0; o < s.sizes[1]; ++o)
       kernels::reduce_made<T>(static_cast<kernels::reduce_kind>(s.sizes[0]),
-                              line_maker<T>{{run_on, maker, rows}, call, line, one_row, o * s.sizes[2]}, out + o,
+                              line_maker<T>{{run_on, maker, rows}, call, line, one_row, combines, o * s.sizes[2]}, out + o,
                               s.sizes[2], true);
   }
 
@@ -280,6 +283,7 @@ struct row_runner {
     kernels::fused_call call;
     int line;
     kernels::fused_function one_row;  ///< what makes elements if all are neighbours, or null
+    bool in_registers;                ///< and can combine them
     std::int64_t before;
 
     void operator()(std::int64_t first, std::int64_t count, T* to) {
@@ -288,6 +292,10 @@ struct row_runner {
       const std::int64_t from = before + first;
       if (one_row != nullptr) one_row(call, {0, 1, from, from + count});
       else elements.run_any_elements(call, from, from + count);
+    }
+    bool combines() const { return in_registers; }
+    void combine(std::int64_t first, std::int64_t count, T* lanes) const {
+      one_row(call, {0, 1, before + first, before + first + count, lanes});
     }
   };
 
