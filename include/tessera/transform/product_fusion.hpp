@@ -133,7 +133,7 @@ class product_fusion {
 
   constexpr void cut_rows(graph::step& s, std::int64_t columns) {
     const int d = s.rank - 1;
-    if (s.sizes[d] == columns) return;
+    if (d < 0 || s.sizes[d] == columns) return;  // one element is one row
     for (int a = s.first; a < s.first + s.sources + s.results; ++a) {
       std::int64_t(&strides)[max_rank] = p_.accesses[static_cast<std::size_t>(a)].strides;
       strides[d + 1] = strides[d];
