@@ -117,6 +117,13 @@ TEST_CASE("the gradient of a product is the product of the others, also at zeros
   CHECK(gradient_of_row<prod_kind>({0, 0, 4}) == std::vector<double>{0, 0, 0});
 }
 
+TEST_CASE("all of nothing is the byte 1, as every true is") {
+  graph::graph g;
+  const value x{&g, g.add_parameter(array_type(dtype::bool_, {0}))};
+  g.outputs = {{all_kind::write(x, 1, false, nullptr).id, -1}};
+  CHECK(runtime::evaluate(g, std::vector<bytes>(1))[0] == bytes{std::byte{1}});
+}
+
 TEST_CASE("all and any hold for bool, numbers and nothing; NaN is not zero") {
   CHECK(of_row<all_kind>({1, 0, 1}, dtype::bool_) == std::vector<double>{0});
   CHECK(of_row<any_kind>({0, 0, 1}, dtype::bool_) == std::vector<double>{1});

@@ -36,13 +36,18 @@ constexpr bool runs_on() {
   }
 }
 
+/// What elements are where they are combined: of nothing, uint8 would give 255 for the least of bool.
+template <graph::step_kind Kind, class T>
+using combined_as = std::conditional_t<
+    std::is_same_v<T, std::uint8_t> && (Kind == graph::step_kind::reduce || graph::is_collective(Kind)), bool, T>;
+
 template <class T>
 step_function function_of_kind(graph::step_kind kind) {
   step_function found;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto look = [&]<graph::step_kind Kind>() {
       if constexpr (runs_on<Kind, T>())
-        if (kind == Kind) found = executor::function_for<Kind, T>();
+        if (kind == Kind) found = executor::function_for<Kind, combined_as<Kind, T>>();
     };
     (look.template operator()<static_cast<graph::step_kind>(I)>(), ...);
   }
