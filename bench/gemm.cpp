@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products against the best peer that is installed: bench_gemm [part of a name...]. Prints
 // gemm.[nt.|tn.]<MxKxN>[.2t]=<value> GFLOP/s ratio=<times the best peer's> peer=<its name> of_peak=<share of what the
-// multiply-adds alone reach>, then means and worst ratios; products of bfloat16 also beside ours of float.
+// multiply-adds alone reach> error=<ours, the peer's>, then means and worst ratios; products of bfloat16 also beside
+// ours of float. gemm_fma is float by fused multiply-adds, as on processors without matrix registers, in the same turns.
+// Errors are roots of mean squares, relative to the sums of absolute products, in units of 2^-24.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -10,6 +12,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +22,7 @@
 #include <tbb/global_control.h>
 
 #include <tessera/kernels/gemm.hpp>
+#include <tessera/runtime/dot_algorithm.hpp>
 
 #include "peers/peer.hpp"
 
@@ -91,15 +95,20 @@ template <class T>
 struct ours final : bench::prepared {
   tessera::kernels::gemm_problem<T> problem;
   bool parallel;
+  tessera::dot_algorithm algorithm;
 
-  ours(const bench::product& p, bool on_threads) : parallel(on_threads) {
+  ours(const bench::product& p, bool on_threads, tessera::dot_algorithm by = tessera::default_dot_algorithm::now())
+      : parallel(on_threads), algorithm(by) {
     problem.m = p.m, problem.n = p.n, problem.k = p.k;
     problem.a_transposed = p.a_transposed, problem.b_transposed = p.b_transposed;
     problem.a = static_cast<const T*>(p.a), problem.lda = p.a_transposed ? p.m : p.k;
     problem.b = static_cast<const T*>(p.b), problem.ldb = p.b_transposed ? p.k : p.n;
     problem.c = static_cast<tessera::compute_t<T>*>(p.c), problem.ldc = p.n;
   }
-  void run() override { tessera::kernels::gemm(problem, parallel); }
+  void run() override {
+    const tessera::default_dot_algorithm chosen(algorithm);
+    tessera::kernels::gemm(problem, parallel);
+  }
 };
 
 /// Independent multiply-adds in registers on each thread: what no product can exceed.
@@ -165,13 +174,38 @@ struct operands {
       : a(static_cast<std::size_t>(s.m * s.k)),
         b(static_cast<std::size_t>(s.k * s.n)),
         c(static_cast<std::size_t>(s.m * s.n)) {
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = T(static_cast<float>(i % 13) - 6);
-    for (std::size_t i = 0; i < b.size(); ++i) b[i] = T(static_cast<float>(i % 7) - 3);
+    std::mt19937 bits(1);
+    std::normal_distribution<float> normal;
+    for (T& x : a) x = T(normal(bits));
+    for (T& x : b) x = T(normal(bits));
     product = {element::f32, s.kind == form::tn, s.kind == form::nt, s.m, s.k, s.n, a.data(), b.data(), c.data()};
     if (sizeof(T) == 8) product.type = element::f64;
     if (sizeof(T) == 2) product.type = element::bf16;
   }
 };
+
+/// How far what a call computes is from the exact product, in a few of its elements.
+template <class T>
+double error_of(bench::prepared& call, const operands<T>& data) {
+  call.run();
+  const bench::product& p = data.product;
+  std::mt19937 bits(2);
+  double sum = 0;
+  constexpr int elements = 1000;
+  for (int e = 0; e < elements; ++e) {
+    const std::int64_t i = bits() % static_cast<std::uint64_t>(p.m), j = bits() % static_cast<std::uint64_t>(p.n);
+    double exact = 0, size = 0;
+    for (std::int64_t s = 0; s < p.k; ++s) {
+      const double term =
+          static_cast<double>(data.a[static_cast<std::size_t>(p.a_transposed ? s * p.m + i : i * p.k + s)]) *
+          static_cast<double>(data.b[static_cast<std::size_t>(p.b_transposed ? j * p.k + s : s * p.n + j)]);
+      exact += term, size += std::abs(term);
+    }
+    const double off = (static_cast<double>(data.c[static_cast<std::size_t>(i * p.n + j)]) - exact) / size * 0x1p24;
+    sum += off * off;
+  }
+  return std::sqrt(sum / elements);
+}
 
 /// Ratios to the best peer of a list of shapes.
 struct summary {
@@ -200,8 +234,9 @@ struct session {
                                          [&](const std::string& part) { return name.find(part) != name.npos; });
   }
 
+  /// `fma_ratios` are those of fused multiply-adds, where they are measured apart.
   template <class T>
-  void measure(const char* prefix, const shape& s, int threads, summary& ratios) {
+  void measure(const char* prefix, const shape& s, int threads, summary& ratios, summary& fma_ratios) {
     const std::string name = name_of(prefix, s, threads);
     if (!wants(name)) return;
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
@@ -209,7 +244,11 @@ struct session {
     std::vector<contender> contenders;
     contenders.push_back({"tessera", std::make_unique<ours<T>>(data.product, threads > 1), {}});
     std::optional<operands<float>> in_float;  // of what bfloat16 is compared with
-    if constexpr (sizeof(T) == 4) contenders.push_back({"multiply_adds", std::make_unique<multiply_adds>(threads), {}});
+    if constexpr (sizeof(T) == 4) {
+      contenders.push_back({"multiply_adds", std::make_unique<multiply_adds>(threads), {}});
+      contenders.push_back(
+          {"fma", std::make_unique<ours<float>>(data.product, threads > 1, tessera::dot_algorithm::f32_f32_f32), {}});
+    }
     if constexpr (sizeof(T) == 2) {
       in_float.emplace(s);
       contenders.push_back({"float32", std::make_unique<ours<float>>(in_float->product, threads > 1), {}});
@@ -236,6 +275,13 @@ struct session {
     if (sizeof(T) == 4) {
       const double peak = multiply_adds(threads).flops() / contenders[1].median();
       std::printf(" of_peak=%.2f peer_of_peak=%.2f", flops / mine / peak, flops / best->median() / peak);
+      std::printf(" error=%.3f peer_error=%.3f", error_of(*contenders[0].call, data), error_of(*best->call, data));
+      const double by_fma = contenders[2].median();
+      std::printf("\n%s=%.1f GFLOP/s ratio=%.3f peer=%s of_peak=%.2f error=%.3f",
+                  name_of((std::string(prefix) + "_fma").c_str(), s, threads).c_str(), flops / by_fma * 1e-9,
+                  best->median() / by_fma, best->name.c_str(), flops / by_fma / peak,
+                  error_of(*contenders[2].call, data));
+      fma_ratios.add(best->median() / by_fma);
     }
     std::printf("\n");
     std::fflush(stdout);
@@ -245,9 +291,10 @@ struct session {
   template <class T, std::size_t N>
   void measure_all(const char* prefix, const shape (&shapes)[N]) {
     for (const int threads : {1, 2}) {
-      summary ratios;
-      for (const shape& s : shapes) measure<T>(prefix, s, threads, ratios);
+      summary ratios, fma_ratios;
+      for (const shape& s : shapes) measure<T>(prefix, s, threads, ratios, fma_ratios);
       ratios.print(std::string(prefix) + (threads > 1 ? ".2t" : ".1t"));
+      fma_ratios.print(std::string(prefix) + (threads > 1 ? "_fma.2t" : "_fma.1t"));
     }
   }
 };

@@ -33,6 +33,7 @@
 #include <tessera/optim/scaling.hpp>
 #include <tessera/optim/wrappers.hpp>
 #include <tessera/runtime/call.hpp>
+#include <tessera/runtime/dot_algorithm.hpp>
 #include <tessera/runtime/jit.hpp>
 #include <tessera/runtime/threads.hpp>
 #include <tessera/transform/accumulate.hpp>

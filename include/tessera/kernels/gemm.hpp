@@ -8,6 +8,7 @@
 #include <tessera/kernels/detail/gemm_run.hpp>
 #include <tessera/kernels/detail/gemm_tiles.hpp>
 #include <tessera/kernels/detail/workspace.hpp>
+#include <tessera/kernels/float_products.hpp>
 #include <tessera/kernels/gemm_problem.hpp>
 #include <tessera/kernels/parallel.hpp>
 
@@ -59,34 +60,58 @@ std::int64_t threads_for(const gemm_problem<T>& p, bool parallel, std::int64_t w
 
 #if defined(TESSERA_HAS_BFLOAT16_TILES)
 
-/// Group g of a problem in tiles.
-inline tiled_product in_tiles(const gemm_problem<bfloat16>& p, std::int64_t g) {
-  const bool summed = p.c_stride == 0;
+/// Whether the groups of a problem are summed as if they were one: their depths are whole tiles.
+template <class T>
+bool groups_in_a_row(const gemm_problem<T>& p) {
+  return p.c_stride == 0 && p.k % tile_depth == 0;
+}
+
+/// Group g of a problem in tiles; all groups if they are in a row.
+template <class T>
+tiled_product<T> in_tiles(const gemm_problem<T>& p, std::int64_t g) {
+  const bool summed = p.c_stride == 0, in_a_row = groups_in_a_row(p);
+  const std::int64_t depth = in_a_row ? p.groups * p.k : p.k;
   return {left_side(p),
           right_side(p),
           g,
           p.k,
+          depth,
+          std::min(p.read, depth),
           p.c + g * p.c_stride,
           p.ldc,
           p.accumulate || (summed && g > 0),
-          summed && g + 1 < p.groups ? gemm_finish{} : p.finish,
+          summed && !in_a_row && g + 1 < p.groups ? gemm_finish{} : p.finish,
           summed ? 0 : g};
 }
 
 /// Each thread takes rows of some groups; where rows are few, columns.
-inline void gemm_in_tiles(const gemm_problem<bfloat16>& p, bool parallel) {
-  const std::int64_t threads = threads_for(p, parallel, 8 * worth_a_thread);
+template <class T>
+void gemm_in_tiles(const gemm_problem<T>& p, bool parallel) {
+  constexpr std::int64_t block = tiled_product<T>::block;
+  const std::int64_t threads = threads_for(p, parallel, (sizeof(T) == 2 ? 8 : 2) * worth_a_thread);
   const std::int64_t apart = p.c_stride == 0 ? 1 : p.groups;
+  const std::int64_t groups = groups_in_a_row(p) ? 1 : p.groups;
   const bool by_rows = p.m >= p.n;
-  const std::int64_t blocks = ceil_div(by_rows ? p.m : p.n, tiled_product::block);
+  const std::int64_t blocks = ceil_div(by_rows ? p.m : p.n, block);
   const std::int64_t parts = std::min(blocks, ceil_div(threads, std::min(apart, threads)));
   parallel_for(apart * parts, threads > 1, [&](std::int64_t task) {
-    const std::int64_t first = part(blocks, parts, task % parts) * tiled_product::block;
-    const std::int64_t last = part(blocks, parts, task % parts + 1) * tiled_product::block;
-    for (std::int64_t g = task / parts; g < p.groups; g += apart)
-      if (by_rows) in_tiles(p, g)(first, std::min(last, p.m), 0, p.n);
-      else in_tiles(p, g)(0, p.m, first, std::min(last, p.n));
+    const std::int64_t first = part(blocks, parts, task % parts) * block;
+    const std::int64_t last = part(blocks, parts, task % parts + 1) * block;
+    for (std::int64_t g = task / parts; g < groups; g += apart)
+      if (tiled_run<T> run(in_tiles(p, g)); by_rows) run(first, std::min(last, p.m), 0, p.n);
+      else run(0, p.m, first, std::min(last, p.n));
   });
+}
+
+#endif
+
+#if defined(TESSERA_HAS_AMX)
+
+/// Whether a product of floats is one of their parts in matrix registers. It goes by the depth alone, like the order of
+/// sums.
+inline bool taken_in_parts(const gemm_problem<float>& p) {
+  return p.k >= depth_unit && has_matrix_registers() &&
+         float_products.load(std::memory_order_relaxed) == dot_algorithm::bf16_bf16_f32_x6;
 }
 
 #endif
@@ -100,10 +125,19 @@ inline void gemm_in_tiles(const gemm_problem<bfloat16>& p, bool parallel) {
 /// packs a part of B more than once, however many groups there are. Nothing is skipped: 0 * infinity is NaN as in the
 /// plain loop.
 ///
-/// Bits: each element is summed along k in an order that depends on k alone (groups * k when summed), by fused
-/// multiply-adds. So neither threads, nor m, n, transposition or leading dimensions, nor cutting rows or columns into
-/// shards, changes a bit. Of bfloat16, where processors have fast instructions for it (AMX, Zen's AVX-512 BF16), steps
-/// are added two by two and subnormals are zeros.
+/// Bits: each element is summed along k in an order that depends on k alone (and the number of groups, when summed). So
+/// neither threads, nor m, n, transposition or leading dimensions, nor cutting rows or columns into shards, changes a
+/// bit.
+///
+/// float32 and float64 numbers are summed by fused multiply-adds. Where the processor has matrix registers (AMX) and k is
+/// at least 32, float32 numbers are sums of three bfloat16 numbers each there, unless default_dot_algorithm says
+/// otherwise: six products of such parts, of which 32 steps are added at once. What is left out, and what is rounded, is
+/// less than fused multiply-adds round. Products below 2^-102 may lose up to 2^-126 each. A line of A or B that holds a
+/// number which has no such parts (special_float: not 0 and below 2^-102, or 2^62 and above, infinite, NaN) is
+/// multiplied by fused multiply-adds, in that block of the depth.
+///
+/// Of bfloat16, where processors have fast instructions for it (AMX, Zen's AVX-512 BF16), steps are added two by two and
+/// subnormals are zeros.
 ///
 /// Sources are asked for each element once a packing: each thread that needs it, and A again for each strip of columns
 /// (wider than 1.5 MiB of packed B). Finishing work gets the values gemm() alone would have left in C.
@@ -116,17 +150,21 @@ void gemm(const gemm_problem<T>& problem, bool parallel) {
   detail::check_gemm(problem);
   if (problem.m == 0 || problem.n == 0 || problem.groups == 0) return;
   if (problem.k == 0) return detail::gemm_of_no_depth(problem);
+#if defined(TESSERA_HAS_BFLOAT16_TILES)
+  if constexpr (std::is_same_v<T, bfloat16>)
+    if (detail::has_matrix_registers() || detail::has_fast_dot_products())
+      return detail::gemm_in_tiles(problem, parallel);
+#endif
+#if defined(TESSERA_HAS_AMX)
+  if constexpr (std::is_same_v<T, float>)
+    if (detail::taken_in_parts(problem)) return detail::gemm_in_tiles(problem, parallel);
+#endif
   if (problem.n == 1 && problem.ldc == 1 && problem.m > 1) {  // a row instead of a column: vectors run along rows
     const detail::exchanged_finish finish{problem.finish};
     return gemm(detail::with_sides_exchanged(
                     problem, problem.finish ? gemm_finish{detail::exchanged_finish::run, &finish} : gemm_finish{}),
                 parallel);
   }
-#if defined(TESSERA_HAS_BFLOAT16_TILES)
-  if constexpr (std::is_same_v<T, bfloat16>)
-    if (detail::has_matrix_registers() || detail::has_fast_dot_products())
-      return detail::gemm_in_tiles(problem, parallel);
-#endif
   const std::int64_t threads = detail::threads_for(problem, parallel);
   const detail::gemm_run<T> run(problem, threads);
   parallel_for(run.regions(), threads > 1, [&](std::int64_t i) { run(run.region(i)); });

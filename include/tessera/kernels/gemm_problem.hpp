@@ -41,9 +41,11 @@ struct gemm_finish {
 /// C_g = A_g B_g, or C_g += A_g B_g, for each group g, on row-major matrices; of 16-bit numbers C is float.
 template <class T>
 struct gemm_problem {
-  std::int64_t m = 0;         ///< rows of C and A, of one group
-  std::int64_t n = 0;         ///< columns of C and B
-  std::int64_t k = 0;         ///< columns of A, rows of B
+  std::int64_t m = 0;  ///< rows of C and A, of one group
+  std::int64_t n = 0;  ///< columns of C and B
+  std::int64_t k = 0;  ///< columns of A, rows of B
+  std::int64_t read =
+      INT64_MAX;              ///< only so many steps of k are read: after them A is zeros; not where groups are summed
   bool a_transposed = false;  ///< A is stored (k, m) instead of (m, k)
   bool b_transposed = false;  ///< B is stored (n, k) instead of (k, n)
   const T* a = nullptr;
@@ -56,7 +58,7 @@ struct gemm_problem {
   std::int64_t groups = 1;
   std::int64_t a_stride = 0;  ///< elements from one group to the next
   std::int64_t b_stride = 0;  ///< 0: the groups share one B, also where it is asked for
-  std::int64_t c_stride = 0;  ///< 0: the groups' products are summed into one C, as if k were groups * k
+  std::int64_t c_stride = 0;  ///< 0: the groups' products are summed into one C
   gemm_source<T> a_source;    ///< where set, A is asked for here; a and lda are not used
   gemm_source<T> b_source;    ///< where set, B is asked for here; b and ldb are not used
   gemm_finish finish;         ///< where set, told of all elements of C

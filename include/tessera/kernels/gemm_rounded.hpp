@@ -31,19 +31,6 @@ inline float* block_memory() {
   return block.get();
 }
 
-/// Sources as a block of a product sees them: the rectangle asked for lies further on in the whole operand.
-template <class T>
-struct shifted_source {
-  gemm_source<T> whole;
-  std::int64_t group, row, column;
-
-  static void run(const void* context, std::int64_t group, std::int64_t row, std::int64_t rows, std::int64_t column,
-                  std::int64_t columns, T* to, std::int64_t leading) {
-    const auto& s = *static_cast<const shifted_source*>(context);
-    s.whole.run(s.whole.context, group + s.group, row + s.row, rows, column + s.column, columns, to, leading);
-  }
-};
-
 /// Rounds the elements of a block in float into rows of 16-bit numbers.
 template <class T>
 void round_block(const float* from, std::int64_t rows, std::int64_t columns, T* to, std::int64_t leading) {
@@ -83,12 +70,9 @@ struct rounded_run {
     gemm_problem<T> block = p;
     block.m = rows, block.n = columns;
     if (groups == p.groups) block.groups = 1;
-    const shifted_source<T> a = side(p.a_source, group, row, p.a_transposed);
-    const shifted_source<T> b = side(p.b_source, p.b_stride == 0 ? 0 : group, column, !p.b_transposed);
-    if (p.a_source) block.a_source = {&shifted_source<T>::run, &a};
-    else block.a += group * p.a_stride + row * (p.a_transposed ? 1 : p.lda);
-    if (p.b_source) block.b_source = {&shifted_source<T>::run, &b};
-    else block.b += group * p.b_stride + column * (p.b_transposed ? p.ldb : 1);
+    const part_of_side<T> a(left_side(p), group, row, 0), b(right_side(p), group, column, 0);
+    block.a = a.data, block.a_source = a.source();
+    block.b = b.data, block.b_source = b.source();
     block.c = block_memory();
     block.ldc = columns;
     block.c_stride = 0;
@@ -97,12 +81,6 @@ struct rounded_run {
     gemm(block, false);
     round_block(block.c, rows, columns, p.rounded + group * p.c_stride + row * p.ldc + column, p.ldc);
     if (p.finish) p.finish.run(p.finish.context, group, row, rows, column, columns);
-  }
-
- private:
-  /// `lines` is where the block begins among the rows of A or the columns of B.
-  static shifted_source<T> side(const gemm_source<T>& source, std::int64_t group, std::int64_t lines, bool in_columns) {
-    return {source, group, in_columns ? 0 : lines, in_columns ? lines : 0};
   }
 };
 

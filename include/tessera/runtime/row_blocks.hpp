@@ -52,18 +52,21 @@ struct row_cut {
   std::int64_t parts;
   std::int64_t room;  ///< rows of the longest block
   bool whole_leaves;
+  bool sums;
 
-  explicit row_cut(const graph::row_group& group) : batch(group.batch), whole_leaves(group.folds) {
+  explicit row_cut(const graph::row_group& group) : batch(group.batch), whole_leaves(group.folds), sums(group.sums) {
     constexpr std::int64_t leaf = graph::rows_in_leaf;
     const std::int64_t fitting = std::clamp(row_block_bytes / std::max<std::int64_t>(group.row_bytes, 1),
                                             whole_leaves ? leaf : fewest_block_rows, kernels::most_masked_rows);
     using kernels::detail::ceil_div;
-    parts = ceil_div(batch, group.sums ? kernels::detail::gemm_depth : whole_leaves ? fitting / leaf * leaf : fitting);
-    room = whole_leaves ? fitting / leaf * leaf : ceil_div(batch, parts);
+    if (sums) parts = kernels::detail::depth_blocks(batch);
+    else parts = ceil_div(batch, whole_leaves ? fitting / leaf * leaf : fitting);
+    room = whole_leaves ? fitting / leaf * leaf : sums ? start(1) : ceil_div(batch, parts);
   }
 
   /// The first row of part `i` of a batch.
   std::int64_t start(std::int64_t i) const {
+    if (sums) return i < parts ? kernels::detail::depth_block(batch, i).start : batch;
     return whole_leaves ? std::min(batch, i * room) : kernels::detail::part(batch, parts, i);
   }
 };
@@ -208,26 +211,15 @@ struct row_runner {
     kernels::gemm(p, false);
   }
 
-  /// c = a b for the rows of the block, from row `first` of the batch on. Along a depth of which a part is left out,
-  /// sums are taken in the parts of the whole depth.
+  /// c = a b for the rows of the block, from row `first` of the batch on.
   template <class T>
   void make_rows(kernels::gemm_problem<T> p, std::int64_t first) const {
     p.a += first * p.lda;
     p.c += first * p.ldc;
     p.m = count();
     if (rows.leaves_out(p.n)) p.n = rows.seen;
-    if (!rows.leaves_out(p.k)) return kernels::gemm(p, false);
-    using namespace kernels::detail;
-    const std::int64_t depth = p.k, parts = ceil_div(depth, gemm_depth);
-    const kernels::gemm_problem<T> whole = p;
-    for (std::int64_t d = 0; d < parts && part(depth, parts, d) < rows.seen; ++d) {
-      const std::int64_t from = part(depth, parts, d);
-      p.a = whole.a + from;
-      p.b = whole.b + (p.b_transposed ? from : from * p.ldb);
-      p.k = std::min(part(depth, parts, d + 1), rows.seen) - from;
-      p.accumulate = d > 0;
-      kernels::gemm(p, false);
-    }
+    if (rows.leaves_out(p.k)) p.read = rows.seen;
+    kernels::gemm(p, false);
   }
 
   template <class T>

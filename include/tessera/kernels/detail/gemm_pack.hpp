@@ -29,12 +29,21 @@ struct gemm_operand {
   }
 };
 
+/// Where some lines of an operand lie, over some steps.
+template <class T>
+gemm_rows rows_of(const gemm_operand<T>& operand, std::int64_t line, std::int64_t lines, gemm_steps steps) {
+  const auto size = static_cast<std::int64_t>(sizeof(T));
+  return {reinterpret_cast<const char*>(operand.at(line, steps.start)), operand.depth_major ? steps.depth : lines,
+          (operand.depth_major ? lines : steps.depth) * size, operand.leading * size};
+}
+
 /// One side of a product, of all its groups.
 template <class T>
 struct gemm_side {
   gemm_operand<T> first;  ///< of group 0
   std::int64_t stride = 0;
   gemm_source<T> source;
+  bool shared = false;  ///< all groups have that of group 0
 
   gemm_operand<T> of(std::int64_t group) const {
     return {first.data + group * stride, first.leading, first.lines, first.depth_major};
@@ -43,8 +52,9 @@ struct gemm_side {
   /// Asks the source for lines [line, line + lines) of steps [start, start + depth).
   void make(std::int64_t group, std::int64_t line, std::int64_t lines, std::int64_t start, std::int64_t depth,
             T* to) const {
-    if (first.depth_major) source.run(source.context, group, start, depth, line, lines, to, lines);
-    else source.run(source.context, group, line, lines, start, depth, to, depth);
+    const std::int64_t of = shared ? 0 : group;
+    if (first.depth_major) source.run(source.context, of, start, depth, line, lines, to, lines);
+    else source.run(source.context, of, line, lines, start, depth, to, depth);
   }
 
   /// What make() wrote, as an operand of its own.
@@ -55,13 +65,43 @@ struct gemm_side {
 
 template <class T>
 gemm_side<T> left_side(const gemm_problem<T>& p) {
-  return {{p.a, p.lda, p.m, p.a_transposed}, p.a_stride, p.a_source};
+  return {{p.a, p.lda, p.m, p.a_transposed}, p.a_stride, p.a_source, false};
 }
 
 template <class T>
 gemm_side<T> right_side(const gemm_problem<T>& p) {
-  return {{p.b, p.ldb, p.n, !p.b_transposed}, p.b_stride, p.b_source};
+  return {{p.b, p.ldb, p.n, !p.b_transposed}, p.b_stride, p.b_source, p.b_stride == 0};
 }
+
+/// The lines from `line` on and the steps from `start` on of an operand, from some group on, as the operand of a
+/// smaller product. Must outlive that.
+template <class T>
+class part_of_side {
+ public:
+  part_of_side(const gemm_side<T>& side, std::int64_t group, std::int64_t line, std::int64_t start)
+      : data(side.source ? nullptr : side.of(group).at(line, start)),
+        whole_(side.source),
+        group_(side.shared ? 0 : group),
+        row_(side.first.depth_major ? start : line),
+        column_(side.first.depth_major ? line : start) {}
+
+  const T* const data;  ///< where it begins in memory
+
+  gemm_source<T> source() const {
+    if (!whole_) return {};
+    return {[](const void* context, std::int64_t group, std::int64_t row, std::int64_t rows, std::int64_t column,
+               std::int64_t columns, T* to, std::int64_t leading) {
+              const auto& part = *static_cast<const part_of_side*>(context);
+              part.whole_.run(part.whole_.context, part.group_ + group, part.row_ + row, rows, part.column_ + column,
+                              columns, to, leading);
+            },
+            this};
+  }
+
+ private:
+  gemm_source<T> whole_;
+  std::int64_t group_, row_, column_;  ///< where it begins in the stored matrix
+};
 
 /// to[p * step + i] = from[p * leading + i] for i < lines, 0 for lines <= i < step. 16-bit elements become floats.
 template <class T>

@@ -22,13 +22,6 @@ inline constexpr std::int64_t packed_b_size = (std::int64_t{3} << 19) / static_c
 /// Elements of C in the second cache when work on finished ones begins.
 inline constexpr std::int64_t finish_at_once = std::int64_t{1} << 16;
 
-/// The i-th of `parts` nearly equal parts of [0, n) starts here; the part after the last starts at n.
-constexpr std::int64_t part(std::int64_t n, std::int64_t parts, std::int64_t i) {
-  return i * (n / parts) + std::min(i, n % parts);
-}
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// How rows and columns of each batch entry are cut for threads.
 struct gemm_cut {
   std::int64_t rows = 1;
@@ -38,12 +31,6 @@ struct gemm_cut {
 /// A rectangle of tiles: row panels x column panels of one batch entry.
 struct gemm_region {
   std::int64_t batch, row_begin, row_end, column_begin, column_end;
-};
-
-/// Steps [start, start + depth) of the depth.
-struct gemm_steps {
-  std::int64_t start = 0;
-  std::int64_t depth = 0;
 };
 
 /// A problem with its groups resolved into three axes (at most one is longer than 1): entries of a batch, groups
@@ -64,7 +51,8 @@ class gemm_run {
         cut_(best_cut(ceil_div(threads, std::min(batches_, threads)))),
         panels_(in_equal_parts(ceil_div(problem.m, tile_rows<T>), problem.m, row_groups_ == 1 ? cut_.rows : 1)),
         column_panels_(in_equal_parts(ceil_div(problem.n, tile_columns<T>), vectors(), cut_.columns)),
-        depth_(problem.k * depth_groups_) {}
+        depth_(problem.k * depth_groups_),
+        read_(std::min(problem.read, depth_)) {}
 
   /// Regions, about equally large, that threads can work on at once.
   std::int64_t regions() const { return batches_ * cut_.rows * cut_.columns; }
@@ -82,16 +70,15 @@ class gemm_run {
     if (region.row_begin == region.row_end) return;
     auto* const packed_a = reinterpret_cast<packed*>(workspace());
     packed* const packed_b = packed_a + packed_a_size<T>;
-    const std::int64_t blocks = depth_blocks();
-    const std::int64_t longest = ceil_div(depth_, blocks);
+    const std::int64_t longest = depth_block(depth_, 0).depth;
     const std::int64_t columns = (packed_b_size<T> - width<T>) / (longest * tile_columns<T>);
     const std::int64_t column_blocks = ceil_div(region.column_end - region.column_begin, columns);
     for (std::int64_t j = 0; j < column_blocks; ++j)
-      for (std::int64_t d = 0; d < blocks; ++d) {
+      for (std::int64_t d = 0; steps_of(d).depth > 0; ++d) {
         gemm_region strip = region;
         strip.column_begin += part(region.column_end - region.column_begin, column_blocks, j);
         strip.column_end = region.column_begin + part(region.column_end - region.column_begin, column_blocks, j + 1);
-        multiply_strip(strip, depth_block(d), d + 1 < blocks ? depth_block(d + 1) : gemm_steps{}, packed_a, packed_b);
+        multiply_strip(strip, steps_of(d), steps_of(d + 1), packed_a, packed_b);
       }
   }
 
@@ -141,10 +128,11 @@ class gemm_run {
     return tile_rows<T> * (p_.a_transposed ? depth : packed_row);
   }
 
-  std::int64_t depth_blocks() const { return ceil_div(depth_, gemm_depth); }
-  gemm_steps depth_block(std::int64_t d) const {
-    const std::int64_t start = part(depth_, depth_blocks(), d);
-    return {start, part(depth_, depth_blocks(), d + 1) - start};
+  /// The d-th block of the depth, as far as it is read; none after the last one.
+  gemm_steps steps_of(std::int64_t d) const {
+    if (d >= depth_blocks(depth_)) return {};
+    const gemm_steps block = depth_block(depth_, d);
+    return {block.start, std::clamp<std::int64_t>(read_ - block.start, 0, block.depth)};
   }
 
   /// Panels are about equally high, the first of equal parts of them no lower than the others.
@@ -233,7 +221,7 @@ class gemm_run {
         gemm_upcoming upcoming = after_panel(strip, i, i + 1 == row_blocks, q, steps, next);
         multiply_panel(block, q, steps, packed_a, panel, fresh, upcoming);
         const bool end = q + 1 == strip.column_end;
-        if (p_.finish && steps.start + steps.depth == depth_ && (end || worth_finishing(block, q + 1 - finished))) {
+        if (p_.finish && steps.end() == read_ && (end || worth_finishing(block, q + 1 - finished))) {
           finish(block, finished, q + 1);
           finished = q + 1;
         }
@@ -278,12 +266,6 @@ class gemm_run {
     const std::int64_t last = std::min(first + block.row_end - block.row_begin, panels_);
     return rows_of(a_.of(block.batch + block.row_begin / panels_), panel_row(first), panel_row(last) - panel_row(first),
                    steps);
-  }
-
-  static gemm_rows rows_of(const gemm_operand<T>& operand, std::int64_t line, std::int64_t lines, gemm_steps steps) {
-    const auto size = static_cast<std::int64_t>(sizeof(T));
-    return {reinterpret_cast<const char*>(operand.at(line, steps.start)), operand.depth_major ? steps.depth : lines,
-            (operand.depth_major ? lines : steps.depth) * size, operand.leading * size};
   }
 
   static bool worth_finishing(const gemm_region& block, std::int64_t column_panels) {
@@ -372,7 +354,7 @@ class gemm_run {
   gemm_side<T> a_, b_;
   std::int64_t depth_groups_, row_groups_, batches_;
   gemm_cut cut_;
-  std::int64_t panels_, column_panels_, depth_;
+  std::int64_t panels_, column_panels_, depth_, read_;
 };
 
 }  // namespace tessera::kernels::detail

@@ -2,6 +2,7 @@
 // The inner loop of matrix multiplication: one tile of C, held in registers while it runs along the depth k.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -86,6 +87,35 @@ class gemm_upcoming {
 /// The depth is summed in blocks of at most this many steps, so that a panel of tile_columns of B stays in a 48 KiB
 /// cache. It is the same for every type and instruction set, because it fixes the order of summation.
 inline constexpr std::int64_t gemm_depth = 128;
+
+/// The i-th of `parts` nearly equal parts of [0, n) starts here; the part after the last starts at n.
+constexpr std::int64_t part(std::int64_t n, std::int64_t parts, std::int64_t i) {
+  return i * (n / parts) + std::min(i, n % parts);
+}
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Steps [start, start + depth) of the depth.
+struct gemm_steps {
+  std::int64_t start = 0;
+  std::int64_t depth = 0;
+
+  std::int64_t end() const { return start + depth; }
+};
+
+/// Blocks of the depth begin at multiples of so many steps, which matrix registers take at once.
+inline constexpr std::int64_t depth_unit = 32;
+
+/// How many blocks of at most `most` steps (a multiple of depth_unit) a depth is cut into, and the i-th of them. They
+/// are about equally long; all but the last are whole units.
+constexpr std::int64_t depth_blocks(std::int64_t depth, std::int64_t most = gemm_depth) {
+  return ceil_div(depth, most);
+}
+constexpr gemm_steps depth_block(std::int64_t depth, std::int64_t i, std::int64_t most = gemm_depth) {
+  const std::int64_t units = ceil_div(depth, depth_unit), blocks = depth_blocks(depth, most);
+  const std::int64_t start = part(units, blocks, i) * depth_unit;
+  return {start, std::min(part(units, blocks, i + 1) * depth_unit, depth) - start};
+}
 
 /// How a tile reads A: rows, a_step elements from one to the next, or steps of Rows elements, one behind the other.
 enum class a_layout { rows, steps };

@@ -1,81 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bfloat16 by matrix registers or dot-product instructions: operands packed into tiles, blocks of 32 x 32
-// of C.
+// Products by matrix registers or dot-product instructions, of bfloat16 or of floats in three parts of bfloat16:
+// operands packed into tiles, blocks of 32 x 32 of C.
 #pragma once
 
-#include <tessera/kernels/arch/amx.hpp>
+#include <tessera/kernels/arch/bfloat16_parts.hpp>
 
 #if defined(TESSERA_HAS_BFLOAT16_TILES)
 
-#include <tessera/kernels/arch/transpose.hpp>
-#include <tessera/kernels/detail/gemm_pack.hpp>
+#include <tessera/kernels/detail/gemm_run.hpp>
+#include <tessera/kernels/detail/tile_pack.hpp>
 #include <tessera/kernels/detail/workspace.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
 namespace tessera::kernels::detail {
 
-/// Pairs of neighbours along the depth, of 16 lines: pair[i] are elements (start, start + 1) of line first + i; zeros
-/// beyond the lines and the depth.
-using line_pairs = __m512i;
-
-/// 16 x 16 pairs: rows become columns.
-inline void transpose_pairs(line_pairs (&rows)[16]) {
-  xsimd::batch<float> square[16];
-  for (int i = 0; i < 16; ++i) square[i] = _mm512_castsi512_ps(rows[i]);
-  transpose<float>(square);
-  for (int i = 0; i < 16; ++i) rows[i] = _mm512_castps_si512(square[i]);
-}
-
-/// One tile's lines [line, line + lines) and steps [start, start + depth) of an operand that is stored line by line, a
-/// line a row: rows of 32 numbers.
-inline void read_lines(const gemm_operand<bfloat16>& from, std::int64_t line, std::int64_t lines, std::int64_t start,
-                       std::int64_t depth, line_pairs (&rows)[16]) {
-  const auto mask = static_cast<__mmask32>(depth >= 32 ? ~0U : (1U << depth) - 1U);
-  for (int i = 0; i < 16; ++i)
-    rows[i] = i < lines ? _mm512_maskz_loadu_epi16(mask, from.at(line + i, start)) : _mm512_setzero_si512();
-}
-
-/// The same of an operand that is stored step by step: rows are pairs of steps, 16 lines side by side.
-inline void read_steps(const gemm_operand<bfloat16>& from, std::int64_t line, std::int64_t lines, std::int64_t start,
-                       std::int64_t depth, line_pairs (&rows)[16]) {
-  const auto mask = static_cast<__mmask16>(lines >= 16 ? 0xffffU : (1U << lines) - 1U);
-  constexpr __mmask16 all = 0xffff;  // without a mask g++ 12 warns of its header's undefined operand
-  const auto step = [&](std::int64_t p) {
-    return p < depth ? _mm512_maskz_cvtepu16_epi32(all, _mm256_maskz_loadu_epi16(mask, from.at(line, start + p)))
-                     : _mm512_setzero_si512();
-  };
-  for (int i = 0; i < 16; ++i)
-    rows[i] = _mm512_or_si512(step(2 * i), _mm512_maskz_slli_epi32(all, step(2 * i + 1), 16));
-}
-
-/// Packs the tile of `lines` (at most 16) lines over `depth` (at most tile_depth) steps; left operands have a line a
-/// row, right ones a pair of steps a row.
-inline void pack_tile(const gemm_operand<bfloat16>& from, bool left, std::int64_t line, std::int64_t lines,
-                      std::int64_t start, std::int64_t depth, bfloat16* to) {
-  line_pairs rows[16];
-  if (from.depth_major) read_steps(from, line, lines, start, depth, rows);
-  else read_lines(from, line, lines, start, depth, rows);
-  if (from.depth_major == left) transpose_pairs(rows);
-  for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * tile_depth, rows[i]);
-}
-
-/// Asks for the memory of tile_depth steps, 32 lines each, of an operand that is stored step by step.
-inline void ask_for_steps(const gemm_operand<bfloat16>& from, std::int64_t line, std::int64_t start,
-                          std::int64_t depth) {
-  for (std::int64_t p = 0; p < std::min(tile_depth, depth); ++p) __builtin_prefetch(from.at(line, start + p), 0, 3);
-}
-
-/// One product C (+)= A B over a rectangle of C, on this thread. Every element is summed pair by pair along the depth,
-/// whatever the rectangle.
+/// A product C (+)= A B of one group, or of several along the depth, as if their steps were those of one. Groups are
+/// `group_depth` steps deep, whole tiles if there are several. Only the first `read` of all steps are read.
+template <class T>
 struct tiled_product {
-  gemm_side<bfloat16> a;
-  gemm_side<bfloat16> b;
+  gemm_side<T> a;
+  gemm_side<T> b;
   std::int64_t group;
+  std::int64_t group_depth;
   std::int64_t depth;
+  std::int64_t read;
   float* c;
   std::int64_t c_step;
   bool accumulate;
@@ -83,142 +35,335 @@ struct tiled_product {
   std::int64_t finished_group;
 
   static constexpr std::int64_t block = 2 * tile_lines;
-  static constexpr std::int64_t most_depth = 1024;
-  static constexpr std::int64_t few_rows = 4 * block;
-  static constexpr std::int64_t a_room = few_rows * most_depth;
-  static constexpr std::int64_t b_room = static_cast<std::int64_t>(workspace_bytes - staging_bytes) / 2 - a_room;
+};
 
-  static constexpr std::int64_t up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+/// Which of some packed lines hold a special_float.
+template <std::int64_t Most>
+struct special_lines {
+  bool any = false;
+  bool at[Most]{};
 
-  void operator()(std::int64_t row, std::int64_t last_row, std::int64_t column, std::int64_t last_column) const {
+  void forget() {
+    if (any) *this = {};
+  }
+
+  /// Looks for special floats in some lines and steps of an operand; the first line is lines `to` here.
+  template <class T>
+  void mark(const gemm_operand<T>& from, std::int64_t line, std::int64_t lines, gemm_steps steps, std::int64_t to) {
+    any = true;
+    for (std::int64_t i = 0; i < lines; ++i)
+      for (std::int64_t p = steps.start; p < steps.end(); ++p)
+        if (special_float(std::bit_cast<std::uint32_t>(*from.at(line + i, p)) & 0x7fffffffU)) at[to + i] = true;
+  }
+
+  /// Calls f(first, last) for the longest runs of the first `lines` lines that are special, or that are not.
+  template <class F>
+  void for_each_run(std::int64_t lines, bool special, F&& f) const {
+    for (std::int64_t line = 0; line < lines; ++line) {
+      if (at[line] != special) continue;
+      const std::int64_t first = line;
+      while (line < lines && at[line] == special) ++line;
+      f(first, line);
+    }
+  }
+};
+
+/// Asks for the memory of what will be read soon while something is multiplied, evenly over its steps.
+class asking_meanwhile {
+ public:
+  /// The next `steps` calls ask for all of `rows`.
+  void spread(const gemm_rows& rows, std::int64_t steps) {
+    constexpr std::int64_t line = gemm_ahead::line;
+    rows_ = rows;
+    const auto offset = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(rows.at) % line);
+    lines_ = ceil_div(offset + rows.bytes, line);
+    rows_.at -= offset;
+    left_ = rows.rows * lines_;
+    each_ = ceil_div(left_, std::max<std::int64_t>(steps, 1));
+    at_line_ = 0;
+  }
+
+  void operator()() {
+    for (std::int64_t i = 0; i < each_ && left_ > 0; ++i, --left_) {
+      __builtin_prefetch(rows_.at + at_line_ * gemm_ahead::line, 0, 2);
+      if (++at_line_ == lines_) at_line_ = 0, rows_.at += rows_.leading;
+    }
+  }
+
+ private:
+  gemm_rows rows_;
+  std::int64_t lines_ = 0, left_ = 0, each_ = 0, at_line_ = 0;
+};
+
+/// Computes rectangles of a product on this thread. Every element is summed tile by tile along the depth, whatever the
+/// rectangle.
+///
+/// Floats are multiplied as sums of three bfloat16 numbers each. Where one has no such parts (special_float), all the
+/// products of its line of the operand are fused multiply-adds, over one block of the depth.
+template <class T>
+class tiled_run {
+ public:
+  explicit tiled_run(const tiled_product<T>& product)
+      : p_(product), packed_a_(reinterpret_cast<bfloat16*>(workspace())), packed_b_(packed_a_ + a_room) {}
+
+  void operator()(std::int64_t row, std::int64_t last_row, std::int64_t column, std::int64_t last_column) {
     std::optional<matrix_registers> registers;
     if (has_matrix_registers()) registers.emplace();
-    auto* const packed_a = reinterpret_cast<bfloat16*>(workspace());
     const bool few = last_row - row <= few_rows;
-    const std::int64_t at_once = few ? few_rows : block;
-    const bool far = (last_row - row) * (last_column - column) > far_elements<float>;
-    for (std::int64_t k = 0; k < depth; k += most_depth) {
-      const std::int64_t steps = std::min(most_depth, depth - k);
-      const std::int64_t padded = up(steps, tile_depth);
-      const std::int64_t columns = few ? together * block : std::min(b_room / padded / block * block, widest);
-      if (few) pack_side(a, true, row, last_row, k, steps, packed_a);
+    const std::int64_t at_once = few || p_.a.source ? few_rows : block;  // long rows of a transpose that is made
+    far_ = (last_row - row) * (last_column - column) > far_elements<float>;
+    for (std::int64_t d = 0; d < depth_blocks(p_.depth, most_depth); ++d) {
+      steps_ = depth_block(p_.depth, d, most_depth);
+      steps_.depth = std::min(steps_.depth, p_.read - steps_.start);
+      if (steps_.depth <= 0) break;
+      padded_ = ceil_div(steps_.depth, tile_depth) * tile_depth;
+      const std::int64_t columns = few ? chunk : widest();
+      if (few) pack_a(row, last_row);
       for (std::int64_t j = column; j < last_column; j += columns) {
         const std::int64_t last = std::min(last_column, j + columns);
-        pack_side(b, false, j, last, k, steps, packed_a + a_room);
+        pack_b(j, last, few && j > column);
         for (std::int64_t i = row; i < last_row; i += at_once) {
           const std::int64_t end = std::min(last_row, i + at_once);
-          if (!few) pack_side(a, true, i, end, k, steps, packed_a);
-          multiply_strip(i, end, j, last, k, steps, packed_a, far);
+          if (!few) pack_a(i, end);
+          ask_for_next({i, end}, {j, last}, few ? range{last, std::min(last_column, last + chunk)} : range{},
+                       few ? range{} : range{end, std::min(last_row, end + at_once)});
+          multiply({i, end}, {j, last});
         }
       }
     }
   }
 
  private:
-  /// A row of blocks of C is not wider, so that it stays in the second cache.
-  static constexpr std::int64_t widest = 4096;
+  static constexpr bool in_parts = std::is_same_v<T, float>;
+  static constexpr std::int64_t parts = in_parts ? 3 : 1;
+  static constexpr std::int64_t block = tiled_product<T>::block;
 
-  /// Blocks of a step's row of memory that are packed together: a piece long enough for processors to fetch ahead.
-  static constexpr std::int64_t together = 8;
+  /// Floats are summed in the blocks of all products of floats: see special_float, and rows that are multiplied block
+  /// by block.
+  static constexpr std::int64_t most_depth = in_parts ? gemm_depth : 1024;
+  static constexpr std::int64_t few_rows = 4 * block;
+  static constexpr std::int64_t a_room = few_rows * most_depth * parts;
+  static constexpr std::int64_t b_room = static_cast<std::int64_t>(workspace_bytes - staging_bytes) / 2 - a_room;
+
+  /// Columns that are packed together where rows are few: a piece of each row of memory that is long enough for
+  /// processors to fetch ahead.
+  static constexpr std::int64_t chunk = 8 * block;
+
+  /// A row of blocks of C is not wider, so that it stays in the second cache, and B where it is in parts.
+  static constexpr std::int64_t most_columns = in_parts ? 1408 : 4096;
+  std::int64_t widest() const { return std::min(b_room / (parts * padded_) / block * block, most_columns); }
 
   /// What is larger than this does not stay in the second cache: a mebibyte.
-  template <class T>
-  static constexpr std::int64_t far_elements = (std::int64_t{1} << 20) / static_cast<std::int64_t>(sizeof(T));
+  template <class Element>
+  static constexpr std::int64_t far_elements = (std::int64_t{1} << 20) / static_cast<std::int64_t>(sizeof(Element));
 
-  /// Calls f(i, operand, line, last, start) for lines [first, end) of a side in order, a few blocks of lines at a time:
-  /// lines [line, last) of the operand from step `start` on are those from i on.
+  struct range {
+    std::int64_t begin = 0, end = 0;
+
+    std::int64_t size() const { return end - begin; }
+  };
+
+  /// Calls f(group, within, done) for the parts of these steps that lie in one group each: `within` are steps of the
+  /// group, `done` come before them.
   template <class F>
-  void for_each_block(const gemm_side<bfloat16>& side, std::int64_t first, std::int64_t end, std::int64_t k,
-                      std::int64_t steps, F&& f) const {
-    const std::int64_t few_blocks = (side.first.depth_major ? together : 1) * block;
-    const std::int64_t at_once = side.source ? staged_lines<bfloat16>(steps) / block * block : end - first;
-    for (std::int64_t base = first; base < end; base += at_once) {
-      const std::int64_t last = std::min(end, base + at_once);
-      if (side.source) side.make(group, base, last - base, k, steps, staging<bfloat16>());
-      for (std::int64_t i = base; i < last; i += few_blocks) {
-        const std::int64_t until = std::min(last, i + few_blocks);
-        if (side.source) f(i, side.made(staging<bfloat16>(), last - base, steps), i - base, until - base, 0);
-        else f(i, side.of(group), i, until, k);
-      }
+  void for_each_part(F&& f) const {
+    for (std::int64_t done = 0; done < steps_.depth;) {
+      const std::int64_t step = steps_.start + done, first = step % p_.group_depth;
+      const gemm_steps within{first, std::min(steps_.depth - done, p_.group_depth - first)};
+      f(p_.group + step / p_.group_depth, within, done);
+      done += within.depth;
     }
   }
 
-  /// Packs lines [line, last), block behind block; a block is two rows of tiles along the depth. Memory is read row by
-  /// row.
-  static void pack_blocks(const gemm_operand<bfloat16>& from, bool left, std::int64_t line, std::int64_t last,
-                          std::int64_t start, std::int64_t steps, bool far, bfloat16* to) {
-    const std::int64_t padded = up(steps, tile_depth);
-    const std::int64_t end = line + up(last - line, block);
+  /// Calls f(i, operand, line, last, steps, done) for some lines of a side in order, a few blocks of lines at a time,
+  /// and each part of the depth: lines [line, last) and `steps` of the operand are those from i on behind `done` steps.
+  template <class F>
+  void for_each_block(const gemm_side<T>& side, range lines, F&& f) const {
+    const std::int64_t few_lines = side.first.depth_major ? chunk : block;
+    const std::int64_t at_once = side.source ? staged_lines<T>(steps_.depth) / block * block : lines.size();
+    for (std::int64_t base = lines.begin; base < lines.end; base += at_once) {
+      const std::int64_t last = std::min(lines.end, base + at_once);
+      for_each_part([&](std::int64_t group, gemm_steps steps, std::int64_t done) {
+        if (side.source) side.make(group, base, last - base, steps.start, steps.depth, staging<T>());
+        for (std::int64_t i = base; i < last; i += few_lines) {
+          const std::int64_t until = std::min(last, i + few_lines);
+          if (side.source)
+            f(i, side.made(staging<T>(), last - base, steps.depth), i - base, until - base, gemm_steps{0, steps.depth},
+              done);
+          else f(i, side.of(group), i, until, steps, done);
+        }
+      });
+    }
+  }
+
+  /// Packs lines [line, last) and some steps, block behind block; a block is two rows of tiles along the depth. Memory
+  /// is read row by row. Calls special(first line, lines, steps) for tiles with a special_float.
+  template <class Special>
+  void pack_blocks(const gemm_operand<T>& from, bool left, std::int64_t line, std::int64_t last, gemm_steps steps,
+                   bool far, bfloat16* to, Special&& special) const {
+    const std::int64_t end = line + ceil_div(last - line, block) * block;
     const auto pack = [&](std::int64_t i, std::int64_t p) {
-      pack_tile(from, left, i, std::clamp<std::int64_t>(last - i, 0, tile_lines), start + p,
-                std::min(tile_depth, steps - p), to + (i - line) * padded + p * tile_lines);
+      const std::int64_t lines = std::clamp<std::int64_t>(last - i, 0, tile_lines);
+      const gemm_steps tile{steps.start + p, std::min(tile_depth, steps.depth - p)};
+      if (pack_tile(from, left, i, lines, tile.start, tile.depth, to + ((i - line) * padded_ + p * tile_lines) * parts))
+        special(i, lines, tile);
     };
     if (!from.depth_major) {
       for (std::int64_t i = line; i < end; i += tile_lines)
-        for (std::int64_t p = 0; p < steps; p += tile_depth) pack(i, p);
+        for (std::int64_t p = 0; p < steps.depth; p += tile_depth) pack(i, p);
       return;
     }
-    for (std::int64_t p = 0; p < steps; p += tile_depth)
-      for (std::int64_t i = line; i < end; i += block) {
-        if (far) ask_for_steps(from, i, start + p + tile_depth, steps - p - tile_depth);
+    for (std::int64_t p = 0; p < steps.depth; p += tile_depth)
+      for (std::int64_t i = line; i < end; i += tile_lines) {
+        if (far) ask_for_steps(from, i, steps.start + p + tile_depth, steps.depth - p - tile_depth);
         pack(i, p);
-        pack(i + tile_lines, p);
       }
   }
 
-  void pack_side(const gemm_side<bfloat16>& side, bool left, std::int64_t first, std::int64_t end, std::int64_t k,
-                 std::int64_t steps, bfloat16* to) const {
-    const bool far = side.first.depth_major && !side.source && side.first.lines * depth > far_elements<bfloat16>;
-    for_each_block(side, first, end, k, steps,
-                   [&](std::int64_t i, const gemm_operand<bfloat16>& from, std::int64_t line, std::int64_t last,
-                       std::int64_t start) {
-                     pack_blocks(from, left, line, last, start, steps, far, to + (i - first) * up(steps, tile_depth));
+  /// `asked_for` if the memory is on its way to the second cache.
+  template <std::int64_t Most>
+  void pack_side(const gemm_side<T>& side, bool left, range lines, bfloat16* to, special_lines<Most>& special,
+                 bool asked_for = false) const {
+    const bool far =
+        !asked_for && side.first.depth_major && !side.source && side.first.lines * p_.depth > far_elements<T>;
+    special.forget();
+    for_each_block(side, lines,
+                   [&](std::int64_t i, const gemm_operand<T>& from, std::int64_t line, std::int64_t last,
+                       gemm_steps steps, std::int64_t done) {
+                     const std::int64_t before = i - lines.begin;
+                     pack_blocks(from, left, line, last, steps, far,
+                                 to + (before * padded_ + done * tile_lines) * parts,
+                                 [&](std::int64_t first, std::int64_t count, gemm_steps tile) {
+                                   if constexpr (in_parts)
+                                     special.mark(from, first, count, tile, before + first - line);
+                                 });
                    });
   }
+  void pack_a(std::int64_t first, std::int64_t end) { pack_side(p_.a, true, {first, end}, packed_a_, special_a_); }
+  void pack_b(std::int64_t first, std::int64_t end, bool asked_for) {
+    pack_side(p_.b, false, {first, end}, packed_b_, special_b_, asked_for && in_parts);
+  }
 
-  void multiply_strip(std::int64_t row, std::int64_t last_row, std::int64_t column, std::int64_t last_column,
-                      std::int64_t k, std::int64_t steps, const bfloat16* packed_a, bool far) const {
-    const std::int64_t padded = up(steps, tile_depth);
-    const bfloat16* const packed_b = packed_a + a_room;
-    for (std::int64_t i = row; i < last_row; i += block, packed_a += block * padded) {
-      const std::int64_t rows = std::min(block, last_row - i);
-      for (std::int64_t j = column; j < last_column; j += block) {
-        float* const to = c + i * c_step + j;
-        const bool add = accumulate || k > 0;
-        if (far) ask_for_block(to + (add ? block : 0), rows);
-        multiply_block(padded, packed_a, packed_b + (j - column) * padded, rows, std::min(block, last_column - j), to,
-                       add);
+  /// Asks for the columns of B or the rows of A that are packed next while the given ones are multiplied.
+  void ask_for_next(range rows, range columns, range of_b, range of_a) {
+    const bool in_b = of_b.size() > 0;
+    const gemm_side<T>& side = in_b ? p_.b : p_.a;
+    const range lines = in_b ? of_b : of_a;
+    gemm_rows next;
+    if (lines.size() > 0 && !side.source && p_.depth == p_.group_depth)
+      next = rows_of(side.of(p_.group), lines.begin, lines.size(), steps_);
+    meanwhile_.spread(next, ceil_div(rows.size(), block) * ceil_div(columns.size(), tile_lines) * padded_ / tile_depth);
+  }
+
+  /// Whether there is something in C that these steps are added to.
+  bool adds() const { return p_.accumulate || steps_.start > 0; }
+
+  /// Packed rows times packed columns.
+  void multiply(range rows, range columns) {
+    const bool special = special_a_.any || special_b_.any;
+    for (std::int64_t i = rows.begin; i < rows.end; i += block) {
+      const std::int64_t high = std::min(block, rows.end - i);
+      for (std::int64_t j = columns.begin; j < columns.end; j += block) {
+        float* const to = p_.c + i * p_.c_step + j;
+        if (far_) ask_for_block(to + (adds() ? block : 0), high);
+        multiply_block(packed_a_ + (i - rows.begin) * padded_ * parts,
+                       packed_b_ + (j - columns.begin) * padded_ * parts, high, std::min(block, columns.end - j), to,
+                       special ? special_a_.at + (i - rows.begin) : nullptr, special_b_.at + (j - columns.begin));
       }
-      if (finish && k + steps == depth)
-        finish.run(finish.context, finished_group, i, rows, column, last_column - column);
+      if (!special) finish({i, i + high}, columns);
     }
+    if constexpr (in_parts)
+      if (special) {
+        multiply_special_lines(rows, columns);
+        finish(rows, columns);
+      }
+  }
+
+  void finish(range rows, range columns) const {
+    if (p_.finish && steps_.end() == p_.read)
+      p_.finish.run(p_.finish.context, p_.finished_group, rows.begin, rows.size(), columns.begin, columns.size());
   }
 
   /// Asks for the memory of a block of C before it is computed, or of the next one where blocks are read first.
   void ask_for_block(const float* at, std::int64_t rows) const {
     for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = 0; j < block; j += tile_lines) __builtin_prefetch(at + i * c_step + j, 1, 3);
+      for (std::int64_t j = 0; j < block; j += tile_lines) __builtin_prefetch(at + i * p_.c_step + j, 1, 3);
   }
 
-  /// At least the first `rows` rows of a block.
-  static void multiply_whole_block(std::int64_t padded, const bfloat16* left, const bfloat16* right, std::int64_t rows,
-                                   float* to, std::int64_t step, bool add) {
+  /// At least the first `rows` rows and `columns` columns of a block.
+  void multiply_whole_block(const bfloat16* left, const bfloat16* right, std::int64_t rows,
+                            [[maybe_unused]] std::int64_t columns, float* to, std::int64_t step) {
 #if defined(TESSERA_HAS_AMX)
-    if (has_matrix_registers()) return multiply_tiles(padded, left, right, to, step, add);
+    if constexpr (in_parts) {
+      for (std::int64_t j = 0; j < columns; j += tile_lines, right += padded_ * tile_lines * parts, to += tile_lines) {
+        if (rows <= tile_lines) multiply_tiles_of_parts<1>(padded_, left, right, to, step, adds(), meanwhile_);
+        else multiply_tiles_of_parts<2>(padded_, left, right, to, step, adds(), meanwhile_);
+      }
+      return;
+    } else if (has_matrix_registers()) {
+      return multiply_tiles(padded_, left, right, to, step, adds());
+    }
 #endif
-    multiply_tiles_in_vectors(padded, left, right, to, step, add, rows);
+    if constexpr (!in_parts) multiply_tiles_in_vectors(padded_, left, right, to, step, adds(), rows);
   }
 
-  /// A block of C, by way of a whole one where it is smaller.
-  void multiply_block(std::int64_t padded, const bfloat16* left, const bfloat16* right, std::int64_t rows,
-                      std::int64_t columns, float* to, bool add) const {
-    if (rows == block && columns == block) return multiply_whole_block(padded, left, right, block, to, c_step, add);
+  /// A block of C, by way of a whole one where it is smaller, or where rows or columns are left as they are (unless
+  /// `special_rows` is null).
+  void multiply_block(const bfloat16* left, const bfloat16* right, std::int64_t rows, std::int64_t columns, float* to,
+                      const bool* special_rows, const bool* special_columns) {
+    const bool whole_tiles = in_parts && rows % tile_lines == 0 && columns % tile_lines == 0;
+    if (special_rows == nullptr && (whole_tiles || (rows == block && columns == block)))
+      return multiply_whole_block(left, right, rows, columns, to, p_.c_step);
     alignas(64) float whole[block * block]{};
-    if (add)
-      for (std::int64_t i = 0; i < rows; ++i) std::copy_n(to + i * c_step, columns, whole + i * block);
-    multiply_whole_block(padded, left, right, rows, whole, block, add);
-    for (std::int64_t i = 0; i < rows; ++i) std::copy_n(whole + i * block, columns, to + i * c_step);
+    if (adds())
+      for (std::int64_t i = 0; i < rows; ++i) std::copy_n(to + i * p_.c_step, columns, whole + i * block);
+    multiply_whole_block(left, right, rows, columns, whole, block);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      if (special_rows == nullptr) std::copy_n(whole + i * block, columns, to + i * p_.c_step);
+      else if (!special_rows[i])
+        for (std::int64_t j = 0; j < columns; ++j)
+          if (!special_columns[j]) to[i * p_.c_step + j] = whole[i * block + j];
+    }
   }
+
+  /// What multiply_block left out.
+  void multiply_special_lines(range rows, range columns) const {
+    special_a_.for_each_run(rows.size(), true, [&](std::int64_t i, std::int64_t end) {
+      multiply_in_vectors({rows.begin + i, rows.begin + end}, columns);
+    });
+    special_b_.for_each_run(columns.size(), true, [&](std::int64_t j, std::int64_t last) {
+      special_a_.for_each_run(rows.size(), false, [&](std::int64_t i, std::int64_t end) {
+        multiply_in_vectors({rows.begin + i, rows.begin + end}, {columns.begin + j, columns.begin + last});
+      });
+    });
+  }
+
+  /// A rectangle of C over this block of the depth, by fused multiply-adds.
+  void multiply_in_vectors(range rows, range columns) const {
+    const second_workspace while_packed_operands_are_in_use;
+    for_each_part([&](std::int64_t group, gemm_steps steps, std::int64_t done) {
+      gemm_problem<T> q;
+      q.m = rows.size(), q.n = columns.size(), q.k = steps.depth;
+      q.a_transposed = p_.a.first.depth_major, q.b_transposed = !p_.b.first.depth_major;
+      const part_of_side<T> left(p_.a, group, rows.begin, steps.start), right(p_.b, group, columns.begin, steps.start);
+      q.a = left.data, q.lda = p_.a.first.leading, q.a_source = left.source();
+      q.b = right.data, q.ldb = p_.b.first.leading, q.b_source = right.source();
+      q.c = p_.c + rows.begin * p_.c_step + columns.begin, q.ldc = p_.c_step;
+      q.accumulate = adds() || done > 0;
+      const gemm_run<T> run(q);
+      run(run.region(0));
+    });
+  }
+
+  tiled_product<T> p_;
+  bfloat16* packed_a_;
+  bfloat16* packed_b_;
+  special_lines<few_rows> special_a_;
+  special_lines<most_columns> special_b_;
+  gemm_steps steps_;         ///< of the depth that are packed
+  std::int64_t padded_ = 0;  ///< steps, rounded up to whole tiles
+  bool far_ = false;         ///< whether C does not stay in the second cache
+  asking_meanwhile meanwhile_;
 };
 
 }  // namespace tessera::kernels::detail

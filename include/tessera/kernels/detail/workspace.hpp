@@ -20,21 +20,38 @@ inline constexpr std::size_t workspace_bytes = std::size_t{2} << 20;
 /// The last part of the workspace, where operands of products that are made on the fly lie before they are packed.
 inline constexpr std::size_t staging_bytes = std::size_t{1} << 18;
 
+struct free_memory {
+  void operator()(void* p) const { std::free(p); }
+};
+using workspace_block = std::unique_ptr<void, free_memory>;
+
+inline workspace_block make_workspace() {
+  workspace_block made(std::aligned_alloc(workspace_bytes, workspace_bytes));
+  if (made == nullptr) throw std::bad_alloc();
+#if defined(__linux__)
+  madvise(made.get(), workspace_bytes, MADV_HUGEPAGE);
+#endif
+  return made;
+}
+
+/// Which of a thread's blocks workspace() is.
+inline thread_local constinit int workspace_in_use = 0;
+
+/// While it lives, workspace() is another block on this thread, for a kernel within a kernel.
+struct second_workspace {
+  second_workspace() { ++workspace_in_use; }
+  second_workspace(const second_workspace&) = delete;
+  second_workspace& operator=(const second_workspace&) = delete;
+  ~second_workspace() { --workspace_in_use; }
+};
+
 /// This thread's scratch memory: workspace_bytes long and so aligned. Its contents last only until the next kernel runs
 /// on this thread, so nobody may wait for other tasks while using it.
 inline std::byte* workspace() {
-  struct release {
-    void operator()(void* p) const { std::free(p); }
-  };
-  thread_local const std::unique_ptr<void, release> block = [] {
-    std::unique_ptr<void, release> made(std::aligned_alloc(workspace_bytes, workspace_bytes));
-    if (made == nullptr) throw std::bad_alloc();
-#if defined(__linux__)
-    madvise(made.get(), workspace_bytes, MADV_HUGEPAGE);
-#endif
-    return made;
-  }();
-  return static_cast<std::byte*>(block.get());
+  thread_local const workspace_block first = make_workspace();
+  if (workspace_in_use == 0) return static_cast<std::byte*>(first.get());
+  thread_local const workspace_block second = make_workspace();
+  return static_cast<std::byte*>(second.get());
 }
 
 template <class T>
