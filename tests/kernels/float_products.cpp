@@ -129,7 +129,8 @@ TEST_CASE("a number that has no parts changes no bit of other rows and columns")
         for (std::int64_t j = 0; j < in.n; ++j) {
           const float x = got[matrices::at(odd_row * in.n + j)], y = fma[matrices::at(odd_row * in.n + j)];
           REQUIRE(std::isfinite(x) == std::isfinite(y));
-          if (std::isfinite(y)) REQUIRE(std::abs(x - y) <= 1e-5f * (std::abs(y) + 30 + 30 * std::min(std::abs(odd), 1e30f)));
+          if (std::isfinite(y))
+            REQUIRE(std::abs(x - y) <= 1e-5f * (std::abs(y) + 30 + 30 * std::min(std::abs(odd), 1e30f)));
         }
       }
 }
@@ -174,6 +175,36 @@ TEST_CASE("products with numbers that have no parts have the same bits on all th
     kernels::gemm(columns, false);
   }
   CHECK(same_bits(c.data(), whole.data(), in.m * in.n));
+}
+
+TEST_CASE("groups that share B have the bits of single products, also with numbers that have no parts") {
+  const std::int64_t groups = 5, rows = 37;
+  for (const bool odd : {false, true}) {
+    matrices in(groups * rows, 70, 200);
+    if (odd) in.a[matrices::at((3 * rows + 1) * in.k + 150)] = 1e-41f, in.b[40] = 0x1p90f;
+    std::vector<float> expected, c;
+    for (std::int64_t g = 0; g < groups; ++g) {
+      gemm_problem<float> one = in.problem(expected);
+      one.m = rows, one.a += g * rows * in.k, one.c += g * rows * in.n;
+      kernels::gemm(one, false);
+    }
+    gemm_problem<float> p = in.problem(c);
+    p.m = rows, p.groups = groups, p.a_stride = rows * in.k, p.b_stride = 0, p.c_stride = rows * in.n;
+    for (const bool parallel : {false, true}) {
+      kernels::gemm(p, parallel);
+      REQUIRE(same_bits(c.data(), expected.data(), in.m * in.n));
+    }
+  }
+}
+
+TEST_CASE("groups that are summed have the bits of one product whose depth they share") {
+  const matrices in(45, 70, 256);
+  const auto expected = in.product();
+  std::vector<float> c;
+  gemm_problem<float> p = in.problem(c);
+  p.k = 64, p.groups = 4, p.a_stride = 64, p.b_stride = 64 * in.n, p.c_stride = 0;
+  kernels::gemm(p, true);
+  CHECK(same_bits(c.data(), expected.data(), in.m * in.n));
 }
 
 TEST_CASE("accumulating adds the product of numbers without parts once") {

@@ -60,46 +60,56 @@ std::int64_t threads_for(const gemm_problem<T>& p, bool parallel, std::int64_t w
 
 #if defined(TESSERA_HAS_BFLOAT16_TILES)
 
-/// Whether the groups of a problem are summed as if they were one: their depths are whole tiles.
+/// How groups of a problem go together in tiles: all of them where they share B or where their steps are in a row, else
+/// each alone.
 template <class T>
-bool groups_in_a_row(const gemm_problem<T>& p) {
-  return p.c_stride == 0 && p.k % tile_depth == 0;
-}
+struct groups_in_tiles {
+  bool in_a_row, share_b;
+  std::int64_t alone;  ///< what is left to be done one by one
 
-/// Group g of a problem in tiles; all groups if they are in a row.
+  explicit groups_in_tiles(const gemm_problem<T>& p)
+      : in_a_row(p.c_stride == 0 && p.k % tile_depth == 0),
+        share_b(p.c_stride != 0 && p.b_stride == 0),
+        alone(in_a_row || share_b ? 1 : p.groups) {}
+};
+
+/// Group g of a problem in tiles, with all that go with it.
 template <class T>
-tiled_product<T> in_tiles(const gemm_problem<T>& p, std::int64_t g) {
-  const bool summed = p.c_stride == 0, in_a_row = groups_in_a_row(p);
-  const std::int64_t depth = in_a_row ? p.groups * p.k : p.k;
+tiled_product<T> in_tiles(const gemm_problem<T>& p, const groups_in_tiles<T>& groups, std::int64_t g) {
+  const bool summed = p.c_stride == 0;
+  const std::int64_t depth = groups.in_a_row ? p.groups * p.k : p.k;
   return {left_side(p),
           right_side(p),
           g,
+          p.m,
           p.k,
           depth,
           std::min(p.read, depth),
           p.c + g * p.c_stride,
           p.ldc,
+          p.c_stride,
           p.accumulate || (summed && g > 0),
-          summed && !in_a_row && g + 1 < p.groups ? gemm_finish{} : p.finish,
+          summed && g + 1 < groups.alone ? gemm_finish{} : p.finish,
           summed ? 0 : g};
 }
 
 /// Each thread takes rows of some groups; where rows are few, columns.
 template <class T>
 void gemm_in_tiles(const gemm_problem<T>& p, bool parallel) {
-  constexpr std::int64_t block = tiled_product<T>::block;
   const std::int64_t threads = threads_for(p, parallel, (sizeof(T) == 2 ? 8 : 2) * worth_a_thread);
-  const std::int64_t apart = p.c_stride == 0 ? 1 : p.groups;
-  const std::int64_t groups = groups_in_a_row(p) ? 1 : p.groups;
-  const bool by_rows = p.m >= p.n;
-  const std::int64_t blocks = ceil_div(by_rows ? p.m : p.n, block);
+  const groups_in_tiles<T> groups(p);
+  const std::int64_t apart = p.c_stride == 0 ? 1 : groups.alone;
+  constexpr std::int64_t block = tiled_product<T>::block;
+  const std::int64_t row_blocks = ceil_div(p.m, block) * (groups.share_b ? p.groups : 1);
+  const std::int64_t column_blocks = ceil_div(p.n, block);
+  const bool by_rows = row_blocks >= column_blocks;
+  const std::int64_t blocks = by_rows ? row_blocks : column_blocks;
   const std::int64_t parts = std::min(blocks, ceil_div(threads, std::min(apart, threads)));
   parallel_for(apart * parts, threads > 1, [&](std::int64_t task) {
-    const std::int64_t first = part(blocks, parts, task % parts) * block;
-    const std::int64_t last = part(blocks, parts, task % parts + 1) * block;
-    for (std::int64_t g = task / parts; g < groups; g += apart)
-      if (tiled_run<T> run(in_tiles(p, g)); by_rows) run(first, std::min(last, p.m), 0, p.n);
-      else run(0, p.m, first, std::min(last, p.n));
+    const std::int64_t first = part(blocks, parts, task % parts), last = part(blocks, parts, task % parts + 1);
+    for (std::int64_t g = task / parts; g < groups.alone; g += apart)
+      if (tiled_run<T> run(in_tiles(p, groups, g)); by_rows) run(first, last, 0, p.n);
+      else run(0, row_blocks, first * block, std::min(last * block, p.n));
   });
 }
 

@@ -18,23 +18,29 @@
 
 namespace tessera::kernels::detail {
 
-/// A product C (+)= A B of one group, or of several along the depth, as if their steps were those of one. Groups are
-/// `group_depth` steps deep, whole tiles if there are several. Only the first `read` of all steps are read.
+/// A product C (+)= A B of one group, of several that share B, or of several along the depth, as if their steps were
+/// those of one. Groups are `group_depth` steps deep, whole tiles if their steps are in a row. Only the first `read` of
+/// all steps are read.
 template <class T>
 struct tiled_product {
   gemm_side<T> a;
   gemm_side<T> b;
-  std::int64_t group;
+  std::int64_t group;  ///< the first one
+  std::int64_t rows;   ///< of a group
   std::int64_t group_depth;
   std::int64_t depth;
   std::int64_t read;
   float* c;
   std::int64_t c_step;
+  std::int64_t c_stride;  ///< from the rows of one group to those of the next
   bool accumulate;
   gemm_finish finish;
   std::int64_t finished_group;
 
   static constexpr std::int64_t block = 2 * tile_lines;
+
+  /// Blocks of rows of a group; those of groups that share B are counted on.
+  std::int64_t blocks() const { return ceil_div(rows, block); }
 };
 
 /// Which of some packed lines hold a special_float.
@@ -56,13 +62,13 @@ struct special_lines {
         if (special_float(std::bit_cast<std::uint32_t>(*from.at(line + i, p)) & 0x7fffffffU)) at[to + i] = true;
   }
 
-  /// Calls f(first, last) for the longest runs of the first `lines` lines that are special, or that are not.
+  /// Calls f(first, last) for the longest runs of lines in [line, end) that are special, or that are not.
   template <class F>
-  void for_each_run(std::int64_t lines, bool special, F&& f) const {
-    for (std::int64_t line = 0; line < lines; ++line) {
+  void for_each_run(std::int64_t line, std::int64_t end, bool special, F&& f) const {
+    for (; line < end; ++line) {
       if (at[line] != special) continue;
       const std::int64_t first = line;
-      while (line < lines && at[line] == special) ++line;
+      while (line < end && at[line] == special) ++line;
       f(first, line);
     }
   }
@@ -106,29 +112,38 @@ class tiled_run {
   explicit tiled_run(const tiled_product<T>& product)
       : p_(product), packed_a_(reinterpret_cast<bfloat16*>(workspace())), packed_b_(packed_a_ + a_room) {}
 
-  void operator()(std::int64_t row, std::int64_t last_row, std::int64_t column, std::int64_t last_column) {
+  /// Computes blocks of rows [block_begin, block_end) and some columns.
+  void operator()(std::int64_t block_begin, std::int64_t block_end, std::int64_t column, std::int64_t last_column) {
     std::optional<matrix_registers> registers;
     if (has_matrix_registers()) registers.emplace();
-    const bool few = last_row - row <= few_rows;
-    const std::int64_t at_once = few || p_.a.source ? few_rows : block;  // long rows of a transpose that is made
-    far_ = (last_row - row) * (last_column - column) > far_elements<float>;
+    const bool few = block_end - block_begin <= few_blocks;
+    const std::int64_t at_once = few || p_.a.source ? few_blocks : 1;  // long rows of a transpose that is made
+    far_ = (block_end - block_begin) * block * (last_column - column) > far_elements<float>;
     for (std::int64_t d = 0; d < depth_blocks(p_.depth, most_depth); ++d) {
       steps_ = depth_block(p_.depth, d, most_depth);
       steps_.depth = std::min(steps_.depth, p_.read - steps_.start);
       if (steps_.depth <= 0) break;
       padded_ = ceil_div(steps_.depth, tile_depth) * tile_depth;
       const std::int64_t columns = few ? chunk : widest();
-      if (few) pack_a(row, last_row);
+      if (few) {
+        special_a_.forget();
+        for_each_strip(block_begin, block_end, at_once, [&](const strip& rows) { pack_a(rows); });
+      }
       for (std::int64_t j = column; j < last_column; j += columns) {
         const std::int64_t last = std::min(last_column, j + columns);
         pack_b(j, last, few && j > column);
-        for (std::int64_t i = row; i < last_row; i += at_once) {
-          const std::int64_t end = std::min(last_row, i + at_once);
-          if (!few) pack_a(i, end);
-          ask_for_next({i, end}, {j, last}, few ? range{last, std::min(last_column, last + chunk)} : range{},
-                       few ? range{} : range{end, std::min(last_row, end + at_once)});
-          multiply({i, end}, {j, last});
-        }
+        for_each_strip(block_begin, block_end, at_once, [&](strip rows) {
+          if (few) {
+            ask_for_next(p_.b, {last, std::min(last_column, last + chunk)}, p_.group, rows, {j, last});
+          } else {
+            rows.packed = 0;
+            special_a_.forget();
+            pack_a(rows);
+            const std::int64_t end = rows.lines.end;
+            ask_for_next(p_.a, {end, std::min(p_.rows, end + at_once * block)}, rows.group, rows, {j, last});
+          }
+          multiply(rows, {j, last});
+        });
       }
     }
   }
@@ -141,8 +156,8 @@ class tiled_run {
   /// Floats are summed in the blocks of all products of floats: see special_float, and rows that are multiplied block
   /// by block.
   static constexpr std::int64_t most_depth = in_parts ? gemm_depth : 1024;
-  static constexpr std::int64_t few_rows = 4 * block;
-  static constexpr std::int64_t a_room = few_rows * most_depth * parts;
+  static constexpr std::int64_t few_blocks = 4;
+  static constexpr std::int64_t a_room = few_blocks * block * most_depth * parts;
   static constexpr std::int64_t b_room = static_cast<std::int64_t>(workspace_bytes - staging_bytes) / 2 - a_room;
 
   /// Columns that are packed together where rows are few: a piece of each row of memory that is long enough for
@@ -163,14 +178,34 @@ class tiled_run {
     std::int64_t size() const { return end - begin; }
   };
 
-  /// Calls f(group, within, done) for the parts of these steps that lie in one group each: `within` are steps of the
-  /// group, `done` come before them.
+  /// Neighbouring rows of one group, and how many packed rows lie before them.
+  struct strip {
+    std::int64_t group = 0;
+    range lines;
+    std::int64_t packed = 0;
+  };
+
+  /// Calls f for the rows of some blocks, at most `at_once` blocks at a time.
+  template <class F>
+  void for_each_strip(std::int64_t block_begin, std::int64_t block_end, std::int64_t at_once, F&& f) const {
+    for (std::int64_t b = block_begin; b < block_end;) {
+      const std::int64_t first = b % p_.blocks();
+      const std::int64_t count = std::min({block_end - b, p_.blocks() - first, at_once});
+      f(strip{p_.group + b / p_.blocks(),
+              {first * block, std::min(p_.rows, (first + count) * block)},
+              (b - block_begin) * block});
+      b += count;
+    }
+  }
+
+  /// Calls f(groups, within, done) for the parts of these steps that lie in one group each: `within` are steps of that
+  /// so many groups on, `done` come before them.
   template <class F>
   void for_each_part(F&& f) const {
     for (std::int64_t done = 0; done < steps_.depth;) {
       const std::int64_t step = steps_.start + done, first = step % p_.group_depth;
       const gemm_steps within{first, std::min(steps_.depth - done, p_.group_depth - first)};
-      f(p_.group + step / p_.group_depth, within, done);
+      f(step / p_.group_depth, within, done);
       done += within.depth;
     }
   }
@@ -178,19 +213,19 @@ class tiled_run {
   /// Calls f(i, operand, line, last, steps, done) for some lines of a side in order, a few blocks of lines at a time,
   /// and each part of the depth: lines [line, last) and `steps` of the operand are those from i on behind `done` steps.
   template <class F>
-  void for_each_block(const gemm_side<T>& side, range lines, F&& f) const {
+  void for_each_block(const gemm_side<T>& side, std::int64_t group, range lines, F&& f) const {
     const std::int64_t few_lines = side.first.depth_major ? chunk : block;
     const std::int64_t at_once = side.source ? staged_lines<T>(steps_.depth) / block * block : lines.size();
     for (std::int64_t base = lines.begin; base < lines.end; base += at_once) {
       const std::int64_t last = std::min(lines.end, base + at_once);
-      for_each_part([&](std::int64_t group, gemm_steps steps, std::int64_t done) {
-        if (side.source) side.make(group, base, last - base, steps.start, steps.depth, staging<T>());
+      for_each_part([&](std::int64_t groups, gemm_steps steps, std::int64_t done) {
+        if (side.source) side.make(group + groups, base, last - base, steps.start, steps.depth, staging<T>());
         for (std::int64_t i = base; i < last; i += few_lines) {
           const std::int64_t until = std::min(last, i + few_lines);
           if (side.source)
             f(i, side.made(staging<T>(), last - base, steps.depth), i - base, until - base, gemm_steps{0, steps.depth},
               done);
-          else f(i, side.of(group), i, until, steps, done);
+          else f(i, side.of(group + groups), i, until, steps, done);
         }
       });
     }
@@ -222,12 +257,11 @@ class tiled_run {
 
   /// `asked_for` if the memory is on its way to the second cache.
   template <std::int64_t Most>
-  void pack_side(const gemm_side<T>& side, bool left, range lines, bfloat16* to, special_lines<Most>& special,
-                 bool asked_for = false) const {
+  void pack_side(const gemm_side<T>& side, bool left, std::int64_t group, range lines, bfloat16* to,
+                 special_lines<Most>& special, std::int64_t first_special, bool asked_for) const {
     const bool far =
         !asked_for && side.first.depth_major && !side.source && side.first.lines * p_.depth > far_elements<T>;
-    special.forget();
-    for_each_block(side, lines,
+    for_each_block(side, group, lines,
                    [&](std::int64_t i, const gemm_operand<T>& from, std::int64_t line, std::int64_t last,
                        gemm_steps steps, std::int64_t done) {
                      const std::int64_t before = i - lines.begin;
@@ -235,53 +269,63 @@ class tiled_run {
                                  to + (before * padded_ + done * tile_lines) * parts,
                                  [&](std::int64_t first, std::int64_t count, gemm_steps tile) {
                                    if constexpr (in_parts)
-                                     special.mark(from, first, count, tile, before + first - line);
+                                     special.mark(from, first, count, tile, first_special + before + first - line);
                                  });
                    });
   }
-  void pack_a(std::int64_t first, std::int64_t end) { pack_side(p_.a, true, {first, end}, packed_a_, special_a_); }
+  void pack_a(const strip& rows) {
+    pack_side(p_.a, true, rows.group, rows.lines, packed_a_ + rows.packed * padded_ * parts, special_a_, rows.packed,
+              false);
+  }
   void pack_b(std::int64_t first, std::int64_t end, bool asked_for) {
-    pack_side(p_.b, false, {first, end}, packed_b_, special_b_, asked_for && in_parts);
+    special_b_.forget();
+    pack_side(p_.b, false, p_.group, {first, end}, packed_b_, special_b_, 0, asked_for && in_parts);
   }
 
-  /// Asks for the columns of B or the rows of A that are packed next while the given ones are multiplied.
-  void ask_for_next(range rows, range columns, range of_b, range of_a) {
-    const bool in_b = of_b.size() > 0;
-    const gemm_side<T>& side = in_b ? p_.b : p_.a;
-    const range lines = in_b ? of_b : of_a;
+  /// Asks for `lines` of a side, which are packed next, while rows and columns are multiplied.
+  void ask_for_next(const gemm_side<T>& side, range lines, std::int64_t group, const strip& rows, range columns) {
     gemm_rows next;
     if (lines.size() > 0 && !side.source && p_.depth == p_.group_depth)
-      next = rows_of(side.of(p_.group), lines.begin, lines.size(), steps_);
-    meanwhile_.spread(next, ceil_div(rows.size(), block) * ceil_div(columns.size(), tile_lines) * padded_ / tile_depth);
+      next = rows_of(side.of(group), lines.begin, lines.size(), steps_);
+    meanwhile_.spread(next,
+                      ceil_div(rows.lines.size(), block) * ceil_div(columns.size(), tile_lines) * padded_ / tile_depth);
   }
 
   /// Whether there is something in C that these steps are added to.
   bool adds() const { return p_.accumulate || steps_.start > 0; }
 
   /// Packed rows times packed columns.
-  void multiply(range rows, range columns) {
+  void multiply(const strip& rows, range columns) {
     const bool special = special_a_.any || special_b_.any;
-    for (std::int64_t i = rows.begin; i < rows.end; i += block) {
-      const std::int64_t high = std::min(block, rows.end - i);
+    for (std::int64_t i = rows.lines.begin; i < rows.lines.end; i += block) {
+      const std::int64_t high = std::min(block, rows.lines.end - i);
+      const std::int64_t packed = rows.packed + i - rows.lines.begin;
       for (std::int64_t j = columns.begin; j < columns.end; j += block) {
-        float* const to = p_.c + i * p_.c_step + j;
+        float* const to = at(rows.group, i, j);
+        const std::int64_t packed_column = j - columns.begin;
         if (far_) ask_for_block(to + (adds() ? block : 0), high);
-        multiply_block(packed_a_ + (i - rows.begin) * padded_ * parts,
-                       packed_b_ + (j - columns.begin) * padded_ * parts, high, std::min(block, columns.end - j), to,
-                       special ? special_a_.at + (i - rows.begin) : nullptr, special_b_.at + (j - columns.begin));
+        multiply_block(packed_a_ + packed * padded_ * parts, packed_b_ + packed_column * padded_ * parts, high,
+                       std::min(block, columns.end - j), to, special ? special_a_.at + packed : nullptr,
+                       special ? special_b_.at + packed_column : nullptr);
       }
-      if (!special) finish({i, i + high}, columns);
+      if (!special) finish(rows.group, {i, i + high}, columns);
     }
     if constexpr (in_parts)
       if (special) {
         multiply_special_lines(rows, columns);
-        finish(rows, columns);
+        finish(rows.group, rows.lines, columns);
       }
   }
 
-  void finish(range rows, range columns) const {
+  /// Where an element of C lies.
+  float* at(std::int64_t group, std::int64_t row, std::int64_t column) const {
+    return p_.c + (group - p_.group) * p_.c_stride + row * p_.c_step + column;
+  }
+
+  void finish(std::int64_t group, range rows, range columns) const {
     if (p_.finish && steps_.end() == p_.read)
-      p_.finish.run(p_.finish.context, p_.finished_group, rows.begin, rows.size(), columns.begin, columns.size());
+      p_.finish.run(p_.finish.context, p_.finished_group + group - p_.group, rows.begin, rows.size(), columns.begin,
+                    columns.size());
   }
 
   /// Asks for the memory of a block of C before it is computed, or of the next one where blocks are read first.
@@ -327,28 +371,33 @@ class tiled_run {
   }
 
   /// What multiply_block left out.
-  void multiply_special_lines(range rows, range columns) const {
-    special_a_.for_each_run(rows.size(), true, [&](std::int64_t i, std::int64_t end) {
-      multiply_in_vectors({rows.begin + i, rows.begin + end}, columns);
+  void multiply_special_lines(const strip& rows, range columns) const {
+    const range packed{rows.packed, rows.packed + rows.lines.size()};
+    const auto rows_of_run = [&](std::int64_t i, std::int64_t end) {
+      return range{rows.lines.begin + i - rows.packed, rows.lines.begin + end - rows.packed};
+    };
+    special_a_.for_each_run(packed.begin, packed.end, true, [&](std::int64_t i, std::int64_t end) {
+      multiply_in_vectors(rows.group, rows_of_run(i, end), columns);
     });
-    special_b_.for_each_run(columns.size(), true, [&](std::int64_t j, std::int64_t last) {
-      special_a_.for_each_run(rows.size(), false, [&](std::int64_t i, std::int64_t end) {
-        multiply_in_vectors({rows.begin + i, rows.begin + end}, {columns.begin + j, columns.begin + last});
+    special_b_.for_each_run(0, columns.size(), true, [&](std::int64_t j, std::int64_t last) {
+      special_a_.for_each_run(packed.begin, packed.end, false, [&](std::int64_t i, std::int64_t end) {
+        multiply_in_vectors(rows.group, rows_of_run(i, end), {columns.begin + j, columns.begin + last});
       });
     });
   }
 
   /// A rectangle of C over this block of the depth, by fused multiply-adds.
-  void multiply_in_vectors(range rows, range columns) const {
+  void multiply_in_vectors(std::int64_t of_group, range rows, range columns) const {
     const second_workspace while_packed_operands_are_in_use;
-    for_each_part([&](std::int64_t group, gemm_steps steps, std::int64_t done) {
+    for_each_part([&](std::int64_t groups, gemm_steps steps, std::int64_t done) {
       gemm_problem<T> q;
       q.m = rows.size(), q.n = columns.size(), q.k = steps.depth;
       q.a_transposed = p_.a.first.depth_major, q.b_transposed = !p_.b.first.depth_major;
-      const part_of_side<T> left(p_.a, group, rows.begin, steps.start), right(p_.b, group, columns.begin, steps.start);
+      const part_of_side<T> left(p_.a, of_group + groups, rows.begin, steps.start);
+      const part_of_side<T> right(p_.b, of_group + groups, columns.begin, steps.start);
       q.a = left.data, q.lda = p_.a.first.leading, q.a_source = left.source();
       q.b = right.data, q.ldb = p_.b.first.leading, q.b_source = right.source();
-      q.c = p_.c + rows.begin * p_.c_step + columns.begin, q.ldc = p_.c_step;
+      q.c = at(of_group, rows.begin, columns.begin), q.ldc = p_.c_step;
       q.accumulate = adds() || done > 0;
       const gemm_run<T> run(q);
       run(run.region(0));
@@ -358,8 +407,8 @@ class tiled_run {
   tiled_product<T> p_;
   bfloat16* packed_a_;
   bfloat16* packed_b_;
-  special_lines<few_rows> special_a_;
-  special_lines<most_columns> special_b_;
+  special_lines<in_parts ? few_blocks * block : 1> special_a_;
+  special_lines<in_parts ? most_columns : 1> special_b_;
   gemm_steps steps_;         ///< of the depth that are packed
   std::int64_t padded_ = 0;  ///< steps, rounded up to whole tiles
   bool far_ = false;         ///< whether C does not stay in the second cache
