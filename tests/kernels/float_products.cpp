@@ -207,6 +207,23 @@ TEST_CASE("groups that are summed have the bits of one product whose depth they 
   CHECK(same_bits(c.data(), expected.data(), in.m * in.n));
 }
 
+TEST_CASE("an exchanged product has the bits of the product of which it is the transpose") {
+  matrices in(45, 70, 300);
+  in.a[1000] = 1e-41f;
+  const auto expected = in.product();
+  std::vector<float> c(expected.size());
+  gemm_problem<float> p;
+  p.m = in.n, p.n = in.m, p.k = in.k;
+  p.a = in.b.data(), p.lda = in.n, p.a_transposed = true;
+  p.b = in.a.data(), p.ldb = in.k, p.b_transposed = true;
+  p.c = c.data(), p.ldc = in.m;
+  p.exchanged = true;
+  kernels::gemm(p, true);
+  for (std::int64_t i = 0; i < in.m; ++i)
+    for (std::int64_t j = 0; j < in.n; ++j)
+      REQUIRE(same_bits(&c[matrices::at(j * in.m + i)], &expected[matrices::at(i * in.n + j)], 1));
+}
+
 TEST_CASE("accumulating adds the product of numbers without parts once") {
   matrices in(40, 40, 300);
   in.a[5] = 1e-41f;

@@ -146,7 +146,8 @@ enum class product_part : std::uint8_t { none, makes_lhs, makes_rhs, finishes };
 inline constexpr int max_finishing = 2;
 
 /// One kernel call for every distinct shard, or one collective. `accesses` [first, first + sources) are read, the next
-/// `results` are written. `sizes`, by kind: fused: extents; dot: m, n, k, batch, whether lhs and rhs lie transposed;
+/// `results` are written. `sizes`, by kind: fused: extents; dot: m, n, k, batch, whether lhs and rhs lie transposed,
+/// whether they have changed sides;
 /// reduce: kind, outer, n, inner; rows: rows, columns; update_slice: extents of the piece; overlap_add:
 /// see lower_movement.hpp;
 /// dynamic_slice and dynamic_update: outer, extent, part, inner; gather and scatter: batch, outer, n,

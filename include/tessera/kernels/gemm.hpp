@@ -89,6 +89,7 @@ tiled_product<T> in_tiles(const gemm_problem<T>& p, const groups_in_tiles<T>& gr
           p.ldc,
           p.c_stride,
           p.accumulate || (summed && g > 0),
+          p.exchanged,
           summed && g + 1 < groups.alone ? gemm_finish{} : p.finish,
           summed ? 0 : g};
 }

@@ -48,6 +48,7 @@ struct gemm_problem {
       INT64_MAX;              ///< only so many steps of k are read: after them A is zeros; not where groups are summed
   bool a_transposed = false;  ///< A is stored (k, m) instead of (m, k)
   bool b_transposed = false;  ///< B is stored (n, k) instead of (k, n)
+  bool exchanged = false;     ///< bits are those of the product of B^T and A^T, transposed
   const T* a = nullptr;
   std::int64_t lda = 0;  ///< elements from one stored row to the next
   const T* b = nullptr;

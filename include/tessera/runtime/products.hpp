@@ -191,7 +191,7 @@ struct multiplier {
   kernels::gemm_problem<T> product(std::int64_t device) const {
     kernels::gemm_problem<T> p;
     p.m = s.sizes[0], p.n = s.sizes[1], p.k = s.sizes[2];
-    p.a_transposed = s.sizes[4] != 0, p.b_transposed = s.sizes[5] != 0;
+    p.a_transposed = s.sizes[4] != 0, p.b_transposed = s.sizes[5] != 0, p.exchanged = s.sizes[6] != 0;
     if (lhs.calls == nullptr) p.a = reinterpret_cast<const T*>(run_on.block(s.first, device));
     else p.a_source = {&part_of_product::make<T>, &lhs};
     if (rhs.calls == nullptr) p.b = reinterpret_cast<const T*>(run_on.block(s.first + 1, device));

@@ -178,7 +178,7 @@ struct row_runner {
   kernels::gemm_problem<T> product_of(std::int64_t group) const {
     kernels::gemm_problem<T> p;
     p.m = s.sizes[0], p.n = s.sizes[1], p.k = s.sizes[2];
-    p.a_transposed = s.sizes[4] != 0, p.b_transposed = s.sizes[5] != 0;
+    p.a_transposed = s.sizes[4] != 0, p.b_transposed = s.sizes[5] != 0, p.exchanged = s.sizes[6] != 0;
     const auto a = matrix_of<T>(s.first, group, p.a_transposed ? p.k : p.m, p.a_transposed ? p.m : p.k);
     const auto b = matrix_of<T>(s.first + 1, group, p.b_transposed ? p.n : p.k, p.b_transposed ? p.k : p.n);
     const auto c = matrix_of<T>(s.first + 2, group, p.m, p.n);
@@ -264,8 +264,8 @@ struct row_runner {
     auto* const out = array<compute_t<T>>(s.first + 1);
     for (std::int64_t o = 0; o < s.sizes[1]; ++o)
       kernels::reduce_made<T>(static_cast<kernels::reduce_kind>(s.sizes[0]),
-                              line_maker<T>{{run_on, maker, rows}, call, line, one_row, combines, o * s.sizes[2]}, out + o,
-                              s.sizes[2], true);
+                              line_maker<T>{{run_on, maker, rows}, call, line, one_row, combines, o * s.sizes[2]},
+                              out + o, s.sizes[2], true);
   }
 
   /// What reduce_made calls.

@@ -231,6 +231,7 @@ class products_in_place {
     std::swap(s.sizes[0], s.sizes[1]);
     const bool left = s.sizes[5] == 0, right = s.sizes[4] == 0;
     s.sizes[4] = left, s.sizes[5] = right;
+    s.sizes[6] = 1 - s.sizes[6];
   }
 
   /// Makes product `j` write by `by`, with sides exchanged if it is to write rows as columns.

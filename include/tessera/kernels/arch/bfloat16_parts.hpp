@@ -66,8 +66,10 @@ class special_floats {
 /// column of tiles, each with the three parts of a tile behind one another, then those of the next tile along the
 /// depth. Six products of parts, small ones first; the other three are below 2^-24 of the whole together. Calls
 /// meanwhile() after each step of tile_depth: work in vectors gets done while the matrix unit is busy.
+/// Exchanged: products of parts are added in the order that a^T and b^T have as right and left side.
+///
 /// Five registers are used; see multiply_tiles.
-template <int Rows, class Meanwhile>
+template <int Rows, bool Exchanged, class Meanwhile>
 void multiply_tiles_of_parts(std::int64_t depth, const bfloat16* a, const bfloat16* b, float* c, std::int64_t c_step,
                              bool accumulate, Meanwhile& meanwhile) {
   constexpr std::int64_t tile = tile_lines * tile_depth;
@@ -88,16 +90,24 @@ void multiply_tiles_of_parts(std::int64_t depth, const bfloat16* a, const bfloat
     }
   };
   for (std::int64_t k = 0; k < depth; k += tile_depth, a += 3 * tile, a_below += 3 * tile, b += 3 * tile) {
-    _tile_loadd(4, b, row_bytes);
-    load_a_and_multiply(2);
-    load_a_and_multiply(1);
-    _tile_loadd(4, b + tile, row_bytes);
-    multiply();
-    load_a_and_multiply(0);
-    _tile_loadd(4, b + 2 * tile, row_bytes);
-    multiply();
-    _tile_loadd(4, b, row_bytes);
-    multiply();
+    const auto load_b = [&](std::int64_t part) __attribute__((always_inline)) {
+      _tile_loadd(4, b + part * tile, row_bytes);
+    };
+    if constexpr (Exchanged) {
+      load_b(2), load_a_and_multiply(0);
+      load_b(1), multiply();
+      load_a_and_multiply(1);
+      load_b(0), multiply();
+      load_a_and_multiply(2);
+      load_a_and_multiply(0);
+    } else {
+      load_b(0), load_a_and_multiply(2);
+      load_a_and_multiply(1);
+      load_b(1), multiply();
+      load_a_and_multiply(0);
+      load_b(2), multiply();
+      load_b(0), multiply();
+    }
     meanwhile();
   }
   if (!accumulate) {

@@ -34,6 +34,7 @@ struct tiled_product {
   std::int64_t c_step;
   std::int64_t c_stride;  ///< from the rows of one group to those of the next
   bool accumulate;
+  bool exchanged;  ///< see gemm_problem
   gemm_finish finish;
   std::int64_t finished_group;
 
@@ -339,10 +340,12 @@ class tiled_run {
                             [[maybe_unused]] std::int64_t columns, float* to, std::int64_t step) {
 #if defined(TESSERA_HAS_AMX)
     if constexpr (in_parts) {
-      for (std::int64_t j = 0; j < columns; j += tile_lines, right += padded_ * tile_lines * parts, to += tile_lines) {
-        if (rows <= tile_lines) multiply_tiles_of_parts<1>(padded_, left, right, to, step, adds(), meanwhile_);
-        else multiply_tiles_of_parts<2>(padded_, left, right, to, step, adds(), meanwhile_);
-      }
+      const auto multiply = rows <= tile_lines ? p_.exchanged ? multiply_tiles_of_parts<1, true, asking_meanwhile>
+                                                              : multiply_tiles_of_parts<1, false, asking_meanwhile>
+                            : p_.exchanged ? multiply_tiles_of_parts<2, true, asking_meanwhile>
+                                               : multiply_tiles_of_parts<2, false, asking_meanwhile>;
+      for (std::int64_t j = 0; j < columns; j += tile_lines, right += padded_ * tile_lines * parts, to += tile_lines)
+        multiply(padded_, left, right, to, step, adds(), meanwhile_);
       return;
     } else if (has_matrix_registers()) {
       return multiply_tiles(padded_, left, right, to, step, adds());
