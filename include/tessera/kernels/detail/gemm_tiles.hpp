@@ -121,8 +121,7 @@ class tiled_run {
     const std::int64_t at_once = few || p_.a.source ? few_blocks : 1;  // long rows of a transpose that is made
     far_ = (block_end - block_begin) * block * (last_column - column) > far_elements<float>;
     for (std::int64_t d = 0; d < depth_blocks(p_.depth, most_depth); ++d) {
-      steps_ = depth_block(p_.depth, d, most_depth);
-      steps_.depth = std::min(steps_.depth, p_.read - steps_.start);
+      steps_ = steps_of(d);
       if (steps_.depth <= 0) break;
       padded_ = ceil_div(steps_.depth, tile_depth) * tile_depth;
       const std::int64_t columns = few ? chunk : widest();
@@ -132,16 +131,19 @@ class tiled_run {
       }
       for (std::int64_t j = column; j < last_column; j += columns) {
         const std::int64_t last = std::min(last_column, j + columns);
-        pack_b(j, last, few && j > column);
+        pack_b(j, last, few && (d > 0 || j > column));
         for_each_strip(block_begin, block_end, at_once, [&](strip rows) {
           if (few) {
-            ask_for_next(p_.b, {last, std::min(last_column, last + chunk)}, p_.group, rows, {j, last});
+            const bool more = last < last_column;
+            const std::int64_t next = more ? last : column;
+            ask_for_next(p_.b, {next, std::min(last_column, next + chunk)}, p_.group, more ? steps_ : steps_of(d + 1),
+                         rows, {j, last});
           } else {
             rows.packed = 0;
             special_a_.forget();
             pack_a(rows);
             const std::int64_t end = rows.lines.end;
-            ask_for_next(p_.a, {end, std::min(p_.rows, end + at_once * block)}, rows.group, rows, {j, last});
+            ask_for_next(p_.a, {end, std::min(p_.rows, end + at_once * block)}, rows.group, steps_, rows, {j, last});
           }
           multiply(rows, {j, last});
         });
@@ -283,11 +285,19 @@ class tiled_run {
     pack_side(p_.b, false, p_.group, {first, end}, packed_b_, special_b_, 0, asked_for && in_parts);
   }
 
-  /// Asks for `lines` of a side, which are packed next, while rows and columns are multiplied.
-  void ask_for_next(const gemm_side<T>& side, range lines, std::int64_t group, const strip& rows, range columns) {
+  /// The d-th block of the depth, as far as it is read.
+  gemm_steps steps_of(std::int64_t d) const {
+    if (d >= depth_blocks(p_.depth, most_depth)) return {};
+    const gemm_steps whole = depth_block(p_.depth, d, most_depth);
+    return {whole.start, std::clamp<std::int64_t>(p_.read - whole.start, 0, whole.depth)};
+  }
+
+  /// Asks for `lines` of a side over some steps, which are packed next, while rows and columns are multiplied.
+  void ask_for_next(const gemm_side<T>& side, range lines, std::int64_t group, gemm_steps steps, const strip& rows,
+                    range columns) {
     gemm_rows next;
-    if (lines.size() > 0 && !side.source && p_.depth == p_.group_depth)
-      next = rows_of(side.of(group), lines.begin, lines.size(), steps_);
+    if (lines.size() > 0 && steps.depth > 0 && !side.source && p_.depth == p_.group_depth)
+      next = rows_of(side.of(group), lines.begin, lines.size(), steps);
     meanwhile_.spread(next,
                       ceil_div(rows.lines.size(), block) * ceil_div(columns.size(), tile_lines) * padded_ / tile_depth);
   }
