@@ -33,7 +33,7 @@ struct storage {
 /// A counted reference to storage; may be empty.
 class storage_ptr {
  public:
-  constexpr storage_ptr() = default;
+  constexpr storage_ptr() {}  // not defaulted: g++ 12 evaluates constants before it has made that definition
   explicit storage_ptr(storage* target) : target_(target) { acquire(); }
   constexpr storage_ptr(const storage_ptr& other) : target_(other.target_) { acquire(); }
   constexpr storage_ptr(storage_ptr&& other) noexcept : target_(std::exchange(other.target_, nullptr)) {}
