@@ -97,7 +97,8 @@ tiled_product<T> in_tiles(const gemm_problem<T>& p, const groups_in_tiles<T>& gr
 /// Each thread takes rows of some groups; where rows are few, columns.
 template <class T>
 void gemm_in_tiles(const gemm_problem<T>& p, bool parallel) {
-  const std::int64_t threads = threads_for(p, parallel, (sizeof(T) == 2 ? 8 : 2) * worth_a_thread);
+  constexpr std::int64_t faster = sizeof(T) == 2 ? 8 : 2;  // than multiply-adds, of which a thread is worth so many
+  const std::int64_t threads = threads_for(p, parallel, faster * worth_a_thread);
   const groups_in_tiles<T> groups(p);
   const std::int64_t apart = p.c_stride == 0 ? 1 : groups.alone;
   constexpr std::int64_t block = tiled_product<T>::block;

@@ -36,11 +36,14 @@ inline __m512i pairs_of(__m512i low, __m512i high) {
   return _mm512_mask_blend_epi16(upper_halves, _mm512_maskz_srli_epi32(0xffff, low, 16), high);
 }
 
+/// 2^-102 and 2^62 as bits.
+inline constexpr std::uint32_t least_with_parts = (127U - 102U) << 23, least_too_large = (127U + 62U) << 23;
+
 /// Floats whose parts would lose something, as bits without the sign: below 2^-102 the third part is no normal number,
 /// and matrix registers take those for zeros; from 2^62 on a product of first parts may overflow where that of the
 /// floats does not; infinities and NaN have no parts.
 constexpr bool special_float(std::uint32_t magnitude) {
-  return magnitude >= (127U + 62U) << 23 || magnitude - 1U < ((127U - 102U) << 23) - 1U;
+  return magnitude >= least_too_large || magnitude - 1U < least_with_parts - 1U;
 }
 
 /// Looks for special floats among many.
@@ -53,8 +56,8 @@ class special_floats {
   }
   bool found() const {
     const auto limit = [](std::uint32_t bits) { return _mm512_set1_epi32(static_cast<int>(bits)); };
-    return (_mm512_cmpge_epu32_mask(most_, limit((127U + 62U) << 23)) |
-            _mm512_cmplt_epu32_mask(least_, limit(((127U - 102U) << 23) - 1U))) != 0;
+    return (_mm512_cmpge_epu32_mask(most_, limit(least_too_large)) |
+            _mm512_cmplt_epu32_mask(least_, limit(least_with_parts - 1U))) != 0;
   }
 
  private:
