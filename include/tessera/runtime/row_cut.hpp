@@ -3,19 +3,13 @@
 #pragma once
 
 #include <tessera/graph/program.hpp>
+#include <tessera/kernels/detail/workspace.hpp>
 #include <tessera/kernels/gemm.hpp>
 #include <tessera/kernels/softmax.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <new>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
 namespace tessera::runtime {
 
@@ -25,21 +19,14 @@ inline constexpr std::int64_t fewest_block_rows = 8;
 
 /// Memory of this thread for the blocks of row groups, at least `bytes` long; kept until the thread ends.
 inline std::byte* block_memory(std::int64_t bytes) {
-  struct release {
-    void operator()(void* p) const { std::free(p); }
-  };
-  thread_local std::unique_ptr<void, release> memory;
+  thread_local kernels::detail::scratch_memory memory;
   thread_local std::int64_t size = 0;
   if (size < bytes) {
     constexpr auto page = static_cast<std::int64_t>(kernels::detail::workspace_bytes);
     const std::int64_t rounded = (bytes + page - 1) / page * page;
     memory.reset();
     size = 0;
-    memory.reset(std::aligned_alloc(kernels::detail::workspace_bytes, static_cast<std::size_t>(rounded)));
-    if (memory == nullptr) throw std::bad_alloc();
-#if defined(__linux__)
-    madvise(memory.get(), static_cast<std::size_t>(rounded), MADV_HUGEPAGE);
-#endif
+    memory = kernels::detail::make_scratch(static_cast<std::size_t>(rounded));
     size = rounded;
   }
   return static_cast<std::byte*>(memory.get());

@@ -68,7 +68,7 @@ class special_floats {
 /// c[16 Rows][16] (+)= a b of floats in parts, depth a multiple of tile_depth. `a` is Rows (1 or 2) rows of tiles, `b` a
 /// column of tiles, each with the three parts of a tile behind one another, then those of the next tile along the
 /// depth. Six products of parts, small ones first; the other three are below 2^-24 of the whole together. Calls
-/// meanwhile() after each step of tile_depth: work in vectors gets done while the matrix unit is busy.
+/// meanwhile() after each tile of the depth, while the matrix unit is busy.
 /// Exchanged: products of parts are added in the order that a^T and b^T have as right and left side.
 ///
 /// Five registers are used; see multiply_tiles.
@@ -84,6 +84,9 @@ void multiply_tiles_of_parts(std::int64_t depth, const bfloat16* a, const bfloat
     _tile_dpbf16ps(0, 2, 4);
     if constexpr (Rows > 1) _tile_dpbf16ps(1, 3, 4);
   };
+  const auto load_b = [&](std::int64_t part) __attribute__((always_inline)) {
+    _tile_loadd(4, b + part * tile, row_bytes);
+  };
   const auto load_a_and_multiply = [&](std::int64_t part) __attribute__((always_inline)) {
     _tile_loadd(2, a + part * tile, row_bytes);
     _tile_dpbf16ps(0, 2, 4);
@@ -93,9 +96,6 @@ void multiply_tiles_of_parts(std::int64_t depth, const bfloat16* a, const bfloat
     }
   };
   for (std::int64_t k = 0; k < depth; k += tile_depth, a += 3 * tile, a_below += 3 * tile, b += 3 * tile) {
-    const auto load_b = [&](std::int64_t part) __attribute__((always_inline)) {
-      _tile_loadd(4, b + part * tile, row_bytes);
-    };
     if constexpr (Exchanged) {
       load_b(2), load_a_and_multiply(0);
       load_b(1), multiply();

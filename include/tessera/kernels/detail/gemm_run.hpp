@@ -128,12 +128,7 @@ class gemm_run {
     return tile_rows<T> * (p_.a_transposed ? depth : packed_row);
   }
 
-  /// The d-th block of the depth, as far as it is read; none after the last one.
-  gemm_steps steps_of(std::int64_t d) const {
-    if (d >= depth_blocks(depth_)) return {};
-    const gemm_steps block = depth_block(depth_, d);
-    return {block.start, std::clamp<std::int64_t>(read_ - block.start, 0, block.depth)};
-  }
+  gemm_steps steps_of(std::int64_t d) const { return read_of_block(depth_, read_, d); }
 
   /// Panels are about equally high, the first of equal parts of them no lower than the others.
   std::int64_t panel_row(std::int64_t panel) const { return ceil_div(p_.m * panel, panels_); }
@@ -146,17 +141,6 @@ class gemm_run {
     bool by_lines;
   };
 
-  /// Calls f(group, first, steps, done) for the parts of [start, start + depth) that lie in one group each.
-  template <class F>
-  void for_each_part(std::int64_t start, std::int64_t depth, F&& f) const {
-    for (std::int64_t done = 0; done < depth;) {
-      const std::int64_t first = (start + done) % p_.k;
-      const std::int64_t steps = std::min(depth - done, p_.k - first);
-      f((start + done) / p_.k, first, steps, done);
-      done += steps;
-    }
-  }
-
   /// Packs panels [first, last), neighbours in one group, of the steps [start, start + depth), by way of the staging
   /// memory where they have to be made.
   template <class Panel>
@@ -166,21 +150,21 @@ class gemm_run {
     const std::int64_t lines = panel(last - 1).line + panel(last - 1).lines - line;
     T* const staged = side.source ? staging<T>() : nullptr;
     if (side.source)
-      for_each_part(start, depth, [&](std::int64_t g, std::int64_t within, std::int64_t steps, std::int64_t done) {
-        side.make(group + g, line, lines, within, steps, staged + done * lines);
+      for_each_part({start, depth}, p_.k, [&](std::int64_t g, gemm_steps within, std::int64_t done) {
+        side.make(group + g, line, lines, within.start, within.depth, staged + done * lines);
       });
     // A few steps of all panels at a time where a step is a row: that is one piece of memory.
     const std::int64_t at_once = side.first.depth_major && !side.source ? 16 : depth;
-    for_each_part(start, depth, [&](std::int64_t g, std::int64_t within, std::int64_t steps, std::int64_t done) {
-      for (std::int64_t s = 0; s < steps; s += at_once)
+    for_each_part({start, depth}, p_.k, [&](std::int64_t g, gemm_steps within, std::int64_t done) {
+      for (std::int64_t s = 0; s < within.depth; s += at_once)
         for (std::int64_t q = first; q < last; ++q) {
           const destination d = panel(q);
           packed* const to = d.to + (done + s) * (d.by_lines ? 1 : d.step);
-          const std::int64_t count = std::min(at_once, steps - s);
+          const std::int64_t count = std::min(at_once, within.depth - s);
           if (side.source)
-            pack(side.made(staged + done * lines, lines, steps), d.line - line, d.lines, 0, count, to, d.step,
+            pack(side.made(staged + done * lines, lines, within.depth), d.line - line, d.lines, 0, count, to, d.step,
                  d.by_lines);
-          else pack(side.of(group + g), d.line, d.lines, within + s, count, to, d.step, d.by_lines);
+          else pack(side.of(group + g), d.line, d.lines, within.start + s, count, to, d.step, d.by_lines);
         }
     });
   }

@@ -117,6 +117,26 @@ constexpr gemm_steps depth_block(std::int64_t depth, std::int64_t i, std::int64_
   return {start, std::min(part(units, blocks, i + 1) * depth_unit, depth) - start};
 }
 
+/// The i-th of those blocks as far as it is read, when only the first `read` steps are; empty behind them.
+constexpr gemm_steps read_of_block(std::int64_t depth, std::int64_t read, std::int64_t i,
+                                   std::int64_t most = gemm_depth) {
+  if (i >= depth_blocks(depth, most)) return {};
+  const gemm_steps block = depth_block(depth, i, most);
+  return {block.start, std::clamp<std::int64_t>(read - block.start, 0, block.depth)};
+}
+
+/// Calls f(group, within, done) for the parts of some steps that lie in one group each, where groups of group_depth steps
+/// are in a row: `within` are steps of the group, `done` come before them.
+template <class F>
+void for_each_part(gemm_steps steps, std::int64_t group_depth, F&& f) {
+  for (std::int64_t done = 0; done < steps.depth;) {
+    const std::int64_t step = steps.start + done, first = step % group_depth;
+    const gemm_steps within{first, std::min(steps.depth - done, group_depth - first)};
+    f(step / group_depth, within, done);
+    done += within.depth;
+  }
+}
+
 /// How a tile reads A: rows, a_step elements from one to the next, or steps of Rows elements, one behind the other.
 enum class a_layout { rows, steps };
 

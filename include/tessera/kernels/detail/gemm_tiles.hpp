@@ -39,6 +39,7 @@ struct tiled_product {
   std::int64_t finished_group;
 
   static constexpr std::int64_t block = 2 * tile_lines;
+  static_assert(depth_unit % tile_depth == 0, "blocks of the depth are whole tiles");
 
   /// Blocks of rows of a group; those of groups that share B are counted on.
   std::int64_t blocks() const { return ceil_div(rows, block); }
@@ -201,18 +202,6 @@ class tiled_run {
     }
   }
 
-  /// Calls f(groups, within, done) for the parts of these steps that lie in one group each: `within` are steps of that
-  /// so many groups on, `done` come before them.
-  template <class F>
-  void for_each_part(F&& f) const {
-    for (std::int64_t done = 0; done < steps_.depth;) {
-      const std::int64_t step = steps_.start + done, first = step % p_.group_depth;
-      const gemm_steps within{first, std::min(steps_.depth - done, p_.group_depth - first)};
-      f(step / p_.group_depth, within, done);
-      done += within.depth;
-    }
-  }
-
   /// Calls f(i, operand, line, last, steps, done) for some lines of a side in order, a few blocks of lines at a time,
   /// and each part of the depth: lines [line, last) and `steps` of the operand are those from i on behind `done` steps.
   template <class F>
@@ -221,7 +210,7 @@ class tiled_run {
     const std::int64_t at_once = side.source ? staged_lines<T>(steps_.depth) / block * block : lines.size();
     for (std::int64_t base = lines.begin; base < lines.end; base += at_once) {
       const std::int64_t last = std::min(lines.end, base + at_once);
-      for_each_part([&](std::int64_t groups, gemm_steps steps, std::int64_t done) {
+      for_each_part(steps_, p_.group_depth, [&](std::int64_t groups, gemm_steps steps, std::int64_t done) {
         if (side.source) side.make(group + groups, base, last - base, steps.start, steps.depth, staging<T>());
         for (std::int64_t i = base; i < last; i += few_lines) {
           const std::int64_t until = std::min(last, i + few_lines);
@@ -285,12 +274,7 @@ class tiled_run {
     pack_side(p_.b, false, p_.group, {first, end}, packed_b_, special_b_, 0, asked_for && in_parts);
   }
 
-  /// The d-th block of the depth, as far as it is read.
-  gemm_steps steps_of(std::int64_t d) const {
-    if (d >= depth_blocks(p_.depth, most_depth)) return {};
-    const gemm_steps whole = depth_block(p_.depth, d, most_depth);
-    return {whole.start, std::clamp<std::int64_t>(p_.read - whole.start, 0, whole.depth)};
-  }
+  gemm_steps steps_of(std::int64_t d) const { return read_of_block(p_.depth, p_.read, d, most_depth); }
 
   /// Asks for `lines` of a side over some steps, which are packed next, while rows and columns are multiplied.
   void ask_for_next(const gemm_side<T>& side, range lines, std::int64_t group, gemm_steps steps, const strip& rows,
@@ -402,7 +386,7 @@ class tiled_run {
   /// A rectangle of C over this block of the depth, by fused multiply-adds.
   void multiply_in_vectors(std::int64_t of_group, range rows, range columns) const {
     const second_workspace while_packed_operands_are_in_use;
-    for_each_part([&](std::int64_t groups, gemm_steps steps, std::int64_t done) {
+    for_each_part(steps_, p_.group_depth, [&](std::int64_t groups, gemm_steps steps, std::int64_t done) {
       gemm_problem<T> q;
       q.m = rows.size(), q.n = columns.size(), q.k = steps.depth;
       q.a_transposed = p_.a.first.depth_major, q.b_transposed = !p_.b.first.depth_major;

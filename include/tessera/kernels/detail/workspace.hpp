@@ -23,13 +23,14 @@ inline constexpr std::size_t staging_bytes = std::size_t{1} << 18;
 struct free_memory {
   void operator()(void* p) const { std::free(p); }
 };
-using workspace_block = std::unique_ptr<void, free_memory>;
+using scratch_memory = std::unique_ptr<void, free_memory>;
 
-inline workspace_block make_workspace() {
-  workspace_block made(std::aligned_alloc(workspace_bytes, workspace_bytes));
+/// Memory in huge pages; `bytes` is a multiple of workspace_bytes.
+inline scratch_memory make_scratch(std::size_t bytes) {
+  scratch_memory made(std::aligned_alloc(workspace_bytes, bytes));
   if (made == nullptr) throw std::bad_alloc();
 #if defined(__linux__)
-  madvise(made.get(), workspace_bytes, MADV_HUGEPAGE);
+  madvise(made.get(), bytes, MADV_HUGEPAGE);
 #endif
   return made;
 }
@@ -48,9 +49,9 @@ struct second_workspace {
 /// This thread's scratch memory: workspace_bytes long and so aligned. Its contents last only until the next kernel runs
 /// on this thread, so nobody may wait for other tasks while using it.
 inline std::byte* workspace() {
-  thread_local const workspace_block first = make_workspace();
+  thread_local const scratch_memory first = make_scratch(workspace_bytes);
   if (workspace_in_use == 0) return static_cast<std::byte*>(first.get());
-  thread_local const workspace_block second = make_workspace();
+  thread_local const scratch_memory second = make_scratch(workspace_bytes);
   return static_cast<std::byte*>(second.get());
 }
 
