@@ -125,8 +125,8 @@ constexpr gemm_steps read_of_block(std::int64_t depth, std::int64_t read, std::i
   return {block.start, std::clamp<std::int64_t>(read - block.start, 0, block.depth)};
 }
 
-/// Calls f(group, within, done) for the parts of some steps that lie in one group each, where groups of group_depth steps
-/// are in a row: `within` are steps of the group, `done` come before them.
+/// Calls f(group, within, done) for the parts of some steps that lie in one group each, where groups of group_depth
+/// steps are in a row: `within` are steps of the group, `done` come before them.
 template <class F>
 void for_each_part(gemm_steps steps, std::int64_t group_depth, F&& f) {
   for (std::int64_t done = 0; done < steps.depth;) {
