@@ -123,13 +123,15 @@ struct multiply_adds final : bench::prepared {
     tessera::kernels::parallel_for(threads, threads > 1, [](std::int64_t) {
       using batch = tessera::kernels::detail::batch<float>;
       batch sums[chains];
-      for (batch& sum : sums) sum = batch(0.0f);
+      for (batch& sum : sums) {
+        sum = batch(0.0f);
+        asm volatile("" : "+x"(sum.data));  // or else the compiler sees that all are the same and computes one
+      }
       batch x(1.0f), y(0.5f);
       for (std::int64_t i = 0; i < rounds; ++i) {
         asm volatile("" : "+x"(x.data), "+x"(y.data));
-        tessera::kernels::detail::unrolled<chains>([&](auto j) __attribute__((always_inline)) {
-          sums[j] = tessera::kernels::detail::fma(x, y, sums[j]);
-        });
+        tessera::kernels::detail::unrolled<chains>(
+            [&](auto j) __attribute__((always_inline)) { sums[j] = tessera::kernels::detail::fma(x, y, sums[j]); });
       }
       for (batch& sum : sums) asm volatile("" : : "x"(sum.data));
     });

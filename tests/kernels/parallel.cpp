@@ -14,6 +14,10 @@
 #include <thread>
 #include <vector>
 
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
 using tessera::kernels::parallel_for;
 
 TEST_CASE("a loop calls its function once for every number, for any count and number of threads") {
@@ -72,3 +76,40 @@ TEST_CASE("loops may stand in loops") {
     CHECK(std::all_of(calls.begin(), calls.end(), [](const auto& c) { return c == 1; }));
   });
 }
+
+#if defined(__linux__)
+
+TEST_CASE("workers may run on every processor but that of the thread that starts a loop") {
+  cpu_set_t mine;
+  REQUIRE(sched_getaffinity(0, sizeof mine, &mine) == 0);
+  if (CPU_COUNT(&mine) < 2) return;
+  kernel_test::on_threads(2, [] {  // begin the worker while it may run everywhere
+    parallel_for(2, true, [](std::int64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(50)); });
+  });
+  for (std::size_t processor = 0, seen = 0; seen < 2; ++processor) {
+    if (!CPU_ISSET(processor, &mine)) continue;
+    ++seen;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+    kernel_test::on_threads(2, [&] {
+      const std::thread::id caller = std::this_thread::get_id();
+      cpu_set_t expected = mine;
+      CPU_CLR(processor, &expected);
+      std::atomic<bool> placed{false};
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (!placed && std::chrono::steady_clock::now() < end) {
+        parallel_for(2, true, [&](std::int64_t) {
+          cpu_set_t now;
+          if (std::this_thread::get_id() == caller) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+          else if (sched_getaffinity(0, sizeof now, &now) == 0 && CPU_EQUAL(&now, &expected)) placed = true;
+        });
+      }
+      CHECK(placed);
+    });
+    CHECK(sched_setaffinity(0, sizeof mine, &mine) == 0);
+  }
+}
+
+#endif

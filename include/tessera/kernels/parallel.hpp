@@ -10,6 +10,8 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <tessera/kernels/detail/worker_places.hpp>
+
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -149,6 +151,7 @@ void parallel_for(std::int64_t n, bool parallel, F&& f) {
     for (std::int64_t i = 0; i < n; ++i) f(i);
     return;
   }
+  detail::worker_places::all().loop_starts();
   detail::shared_loop<F> loop(n, threads, f);
   detail::loop_order order;
   order.begin();
@@ -157,6 +160,7 @@ void parallel_for(std::int64_t n, bool parallel, F&& f) {
       tbb::blocked_range<std::int64_t>(0, threads),
       [&loop, &order, watching = observer](const tbb::blocked_range<std::int64_t>& range) {
         order.thread_begins();
+        detail::worker_places::thread_works();
         const detail::at_end thread_end{[&order] { order.thread_ends(); }};
         const std::int64_t begin = watching != nullptr ? watching->now() : 0;
         for (std::int64_t t = range.begin(); t != range.end(); ++t) loop(t);
