@@ -130,8 +130,9 @@ struct multiply_adds final : bench::prepared {
       batch x(1.0f), y(0.5f);
       for (std::int64_t i = 0; i < rounds; ++i) {
         asm volatile("" : "+x"(x.data), "+x"(y.data));
-        tessera::kernels::detail::unrolled<chains>(
-            [&](auto j) __attribute__((always_inline)) { sums[j] = tessera::kernels::detail::fma(x, y, sums[j]); });
+        tessera::kernels::detail::unrolled<chains>([&](auto j) __attribute__((always_inline)) {
+          sums[j] = tessera::kernels::detail::fma(x, y, sums[j]);
+        });
       }
       for (batch& sum : sums) asm volatile("" : : "x"(sum.data));
     });

@@ -276,21 +276,28 @@ TEST_CASE("gemm of rows or columns cut into shards has the bits of the whole") {
   REQUIRE(same_bits(c.data(), expected.data(), m * n));
 }
 
-TEST_CASE("gemm of one column has the bits it has in a wider product") {
-  const std::int64_t m = 101, n = 33, k = 300;
-  for (int form = 0; form < 4; ++form) {
-    const instance<float> whole(m, n, k, form & 1, form & 2);
-    const auto expected = product<float>(whole, false, kernels::gemm<float>, false);
-    for (std::int64_t j = 0; j < n; j += 8) {
-      std::vector<float> column(m), c(m);
-      for (std::int64_t i = 0; i < m; ++i) column[i] = expected[i * n + j];
-      gemm_problem<float> p = whole.problem;
-      p.b += form & 2 ? j * p.ldb : j;
-      p.n = p.ldc = 1, p.c = c.data();
-      kernels::gemm(p, true);
-      REQUIRE(same_bits(c.data(), column.data(), m));
+TEMPLATE_TEST_CASE("gemm of a few columns has the bits it has in a wider product", "", float, double) {
+  const std::int64_t m = 301, n = 40, k = 300;
+  for (int form = 0; form < 4; ++form)
+    for (const bool accumulate : {false, true}) {
+      const instance<TestType> whole(m, n, k, form & 1, form & 2);
+      const auto expected = product<TestType>(whole, accumulate, kernels::gemm<TestType>, false);
+      for (const std::int64_t columns : {1, 2, 3, 8, 10, 15, 16, 17})
+        for (const std::int64_t ldc : {columns, columns + 3}) {
+          const std::int64_t first = n - columns;
+          std::vector<TestType> c(static_cast<std::size_t>(m * ldc), TestType{7});
+          for (std::int64_t i = 0; i < m; ++i) std::copy_n(whole.c.data() + i * n + first, columns, c.data() + i * ldc);
+          gemm_problem<TestType> p = whole.problem;
+          p.b += form & 2 ? first * p.ldb : first;
+          p.n = columns, p.ldc = ldc, p.c = c.data(), p.accumulate = accumulate;
+          kernels::gemm(p, true);
+          for (std::int64_t i = 0; i < m; ++i) {
+            REQUIRE(same_bits(c.data() + i * ldc, expected.data() + i * n + first, columns));
+            REQUIRE(
+                std::all_of(c.data() + i * ldc + columns, c.data() + (i + 1) * ldc, [](TestType x) { return x == 7; }));
+          }
+        }
     }
-  }
 }
 
 TEST_CASE("gemm summed over shards of the depth has the bits of the whole") {

@@ -88,6 +88,8 @@ constexpr sizes cases[] = {
     {1300, 40, 40, 1, false, false}, {33, 65, 40, 3, false, false},   {130, 90, 300, 3, true, false},
     {20, 70, 32, 9, false, true},    {61, 40, 300, 3, false, true},   {40, 100, 2100, 1, false, false},
     {300, 1, 530, 1, false, false},  {70, 1, 130, 3, true, false},    {40, 1, 300, 3, false, true},
+    {300, 10, 130, 1, false, false}, {70, 3, 130, 3, true, false},    {50, 7, 300, 3, false, true},
+    {600, 16, 40, 2, false, false},
 };
 
 template <class T>

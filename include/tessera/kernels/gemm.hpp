@@ -58,6 +58,42 @@ std::int64_t threads_for(const gemm_problem<T>& p, bool parallel, std::int64_t w
   return parallel ? std::clamp<std::int64_t>(p.groups * p.m * p.n * p.k / worth_one, 1, concurrency()) : 1;
 }
 
+/// Whether vectors that run along rows of C would be less than whole, and those along its columns find their elements of
+/// A side by side.
+template <class T>
+bool has_few_columns(const gemm_problem<T>& p) {
+  return p.n <= width<T> && p.m >= 2 * width<T>;
+}
+
+/// A product of few columns, by blocks of its rows: each is computed with sides exchanged, then C is its transpose.
+template <class T>
+void gemm_of_few_columns(const gemm_problem<T>& p, bool parallel) {
+  using element = compute_t<T>;
+  constexpr std::int64_t most_rows = 4 * tile_columns<T>;
+  constexpr auto room = static_cast<std::size_t>(width<T> * most_rows);
+  const std::int64_t groups = p.c_stride == 0 ? 1 : p.groups;
+  const std::int64_t threads = threads_for(p, parallel);
+  const std::int64_t blocks = std::max(ceil_div(p.m, most_rows), ceil_div(threads, groups));
+  parallel_for(groups * blocks, threads > 1, [&](std::int64_t task) {
+    alignas(64) element of_c[room];
+    const std::int64_t group = task / blocks;
+    const std::int64_t row = part(p.m, blocks, task % blocks), rows = part(p.m, blocks, task % blocks + 1) - row;
+    element* const c = p.c + group * p.c_stride + row * p.ldc;
+    const part_of_side<T> a(left_side(p), group, row, 0), b(right_side(p), group, 0, 0);
+    gemm_problem<T> q = with_sides_exchanged(p, {});
+    q.n = q.ldc = rows;
+    q.a = b.data, q.a_source = b.source();
+    q.b = a.data, q.b_source = a.source();
+    q.c = of_c;
+    if (p.c_stride != 0) q.groups = 1;
+    if (p.accumulate) copy_transposed(c, p.ldc, rows, p.n, of_c, rows);
+    const gemm_run<T> run(q);
+    run(run.region(0));
+    copy_transposed(of_c, rows, p.n, rows, c, p.ldc);
+    finish_in_parts(p.finish, group, row, rows, 0, p.n, finish_at_once);
+  });
+}
+
 #if defined(TESSERA_HAS_BFLOAT16_TILES)
 
 /// How groups of a problem go together in tiles: all of them where they share B or where their steps are in a row, else
@@ -177,6 +213,7 @@ void gemm(const gemm_problem<T>& problem, bool parallel) {
                     problem, problem.finish ? gemm_finish{detail::exchanged_finish::run, &finish} : gemm_finish{}),
                 parallel);
   }
+  if (detail::has_few_columns(problem)) return detail::gemm_of_few_columns(problem, parallel);
   const std::int64_t threads = detail::threads_for(problem, parallel);
   const detail::gemm_run<T> run(problem, threads);
   parallel_for(run.regions(), threads > 1, [&](std::int64_t i) { run(run.region(i)); });

@@ -115,9 +115,18 @@ void pack_rows(const T* from, std::int64_t leading, std::int64_t lines, std::int
       else unrolled<few>([&](auto i) { to[i] = compute_t<T>{from[i]}; });
     return;
   }
-  if (lines < step || lines < w) {
+  if (step < w) {  // where there is room, with whole stores: what they write too much is overwritten by the next
+    for (std::int64_t p = 0, left = depth * step; p < depth; ++p, from += leading, to += step, left -= step) {
+      const batch<T> values = load_part(from, lines, compute_t<T>{0});
+      if (left >= w) values.store_unaligned(to);
+      else store_part(to, step, values);
+    }
+    return;
+  }
+  if (lines < step) {
     for (std::int64_t p = 0; p < depth; ++p, from += leading, to += step)
-      for (std::int64_t i = 0; i < step; ++i) to[i] = i < lines ? compute_t<T>{from[i]} : compute_t<T>{0};
+      for (std::int64_t i = 0; i < step; i += w)
+        store_part(to + i, step - i, load_part(from + i, lines - i, compute_t<T>{0}));
     return;
   }
   for (std::int64_t p = 0; p < depth; ++p, from += leading, to += step) {
@@ -132,23 +141,36 @@ template <class T>
 void pack_columns(const T* from, std::int64_t leading, std::int64_t lines, std::int64_t depth, compute_t<T>* to,
                   std::int64_t step) {
   constexpr std::int64_t w = width<T>;
-  if (depth < w) {
-    for (std::int64_t p = 0; p < depth; ++p, to += step)
-      for (std::int64_t i = 0; i < step; ++i) to[i] = i < lines ? compute_t<T>{from[i * leading + p]} : compute_t<T>{0};
-    return;
-  }
+  const std::int64_t at_once = std::min(w, depth);
   for (std::int64_t line = 0; line < step; line += w) {
     const std::int64_t first = std::max<std::int64_t>(std::min(line, step - w), 0);
     const std::int64_t full = std::clamp<std::int64_t>(lines - first, 0, w);
     for (std::int64_t block = 0; block < depth; block += w) {
-      const std::int64_t start = std::min(block, depth - w);
+      const std::int64_t start = std::min(block, depth - at_once);
       batch<T> square[static_cast<std::size_t>(w)];
       for (std::int64_t i = 0; i < w; ++i)
-        square[i] = i < full ? load_whole(from + (first + i) * leading + start) : batch<T>(compute_t<T>{0});
+        square[i] = i < full ? load_part(from + (first + i) * leading + start, at_once, compute_t<T>{0})
+                             : batch<T>(compute_t<T>{0});
       transpose<compute_t<T>>(square);
-      for (std::int64_t i = 0; i < w; ++i) square[i].store_unaligned(to + (start + i) * step + first);
+      for (std::int64_t i = 0; i < at_once; ++i) square[i].store_unaligned(to + (start + i) * step + first);
     }
   }
+}
+
+/// to[j * to_leading + i] = from[i * leading + j] for i < rows and j < columns.
+template <class T>
+void copy_transposed(const T* from, std::int64_t leading, std::int64_t rows, std::int64_t columns, T* to,
+                     std::int64_t to_leading) {
+  constexpr std::int64_t w = width<T>;
+  for (std::int64_t i = 0; i < rows; i += w)
+    for (std::int64_t j = 0; j < columns; j += w) {
+      batch<T> square[static_cast<std::size_t>(w)];
+      for (std::int64_t r = 0; r < w; ++r)
+        square[r] = i + r < rows ? load_part(from + (i + r) * leading + j, columns - j, T(0)) : batch<T>(T(0));
+      transpose<T>(square);
+      for (std::int64_t c = 0; c < std::min(w, columns - j); ++c)
+        store_part(to + (j + c) * to_leading + i, rows - i, square[c]);
+    }
 }
 
 /// to[i * to_leading + p] = from[i * leading + p] for i < lines and p < depth.

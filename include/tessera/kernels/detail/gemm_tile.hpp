@@ -226,6 +226,23 @@ inline constexpr auto gemm_packing_tiles = []<int... I>(std::integer_sequence<in
 }
 (std::make_integer_sequence<int, tile_vectors<T>>{});
 
+/// A tile of whole vectors, of which C has `columns` columns.
+template <class T>
+[[gnu::noinline]] void gemm_tile_padded(gemm_tile_function<T> tile, std::int64_t rows, std::int64_t columns,
+                                        std::int64_t depth, const gemm_tile_operands<T>& from, T* c,
+                                        std::int64_t c_step, bool accumulate, gemm_ahead ahead) {
+  alignas(64) T padded[tile_rows<T> * tile_columns<T>];
+  tile(depth, from, padded, tile_columns<T>, false, ahead);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    T* const to = c + i * c_step;
+    const T* const row = padded + i * tile_columns<T>;
+    for (std::int64_t j = 0; j < columns; j += width<T>) {
+      const batch<T> value = batch<T>::load_aligned(row + j);
+      store_part(to + j, columns - j, accumulate ? load_part(to + j, columns - j, T(0)) + value : value);
+    }
+  }
+}
+
 /// The same for any count of columns up to tile_columns: those beyond `columns` are computed from B's padding and
 /// dropped. B is packed unless it is `fresh`: then there are tile_rows rows and whole vectors.
 template <class T>
@@ -243,13 +260,7 @@ void gemm_tile_any(std::int64_t rows, std::int64_t columns, std::int64_t depth, 
     tile(depth, from, c, c_step, accumulate, ahead);
     return;
   }
-  alignas(64) T padded[tile_rows<T> * tile_columns<T>];
-  tile(depth, from, padded, tile_columns<T>, false, ahead);
-  for (std::int64_t i = 0; i < rows; ++i) {
-    T* const to = c + i * c_step;
-    const T* const row = padded + i * tile_columns<T>;
-    for (std::int64_t j = 0; j < columns; ++j) to[j] = accumulate ? to[j] + row[j] : row[j];
-  }
+  gemm_tile_padded(tile, rows, columns, depth, from, c, c_step, accumulate, ahead);
 }
 
 }  // namespace tessera::kernels::detail

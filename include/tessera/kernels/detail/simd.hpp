@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include <tessera/kernels/arch/first_lanes.hpp>
 #include <tessera/kernels/arch/sixteen_bits.hpp>
 #include <tessera/kernels/arch/xsimd.hpp>
 
@@ -33,6 +34,7 @@ template <class T>
 batch<T> load_part(const T* p, std::int64_t count, compute_t<T> fill) {
   if (count >= width<T>) [[likely]]
     return load_whole(p);
+  if constexpr (has_first_lanes<T>) return load_first(p, count, batch<T>(fill));
   alignas(batch<T>) compute_t<T> padded[width<T>];
   for (std::int64_t i = 0; i < width<T>; ++i) padded[i] = i < count ? compute_t<T>{p[i]} : fill;
   return batch<T>::load_aligned(padded);
@@ -45,6 +47,7 @@ void store_part(T* p, std::int64_t count, const batch<T>& v) {
     store_whole(p, v);
     return;
   }
+  if constexpr (has_first_lanes<T>) return store_first(p, count, v);
   alignas(batch<T>) compute_t<T> padded[width<T>];
   v.store_aligned(padded);
   for (std::int64_t i = 0; i < count; ++i) p[i] = static_cast<T>(padded[i]);
