@@ -188,7 +188,7 @@ inline bool taken_in_parts(const gemm_problem<float>& p) {
 /// subnormals are zeros.
 ///
 /// Sources are asked for each element once a packing: each thread that needs it, and A again for each strip of columns
-/// (wider than 1.5 MiB of packed B). Finishing work gets the values gemm() alone would have left in C.
+/// (wider than 1.5 MiB of packed B), or B for each block of rows where C is no wider than a vector. Finishing work gets the values gemm() alone would have left in C.
 ///
 /// Nothing is allocated but a thread's scratch memory, once. May be called from inside parallel_for.
 /// Throws shape_error for a negative size or a leading dimension shorter than a row.
