@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention as a step runs it, over blocks of rows, beside the same kernels with scores and weights in memory:
-// `attention.<part>.T<length>=time ms ratio=how often faster products=<share of the other's time that the two products of
-// a forward pass take alone>`, in one run.
+// `attention.<part>.T<length>=time ms ratio=how often faster products=<share of the other's time that the two products
+// of a forward pass take alone>`, in one run.
 #include <tessera/kernels/gemm.hpp>
 #include <tessera/kernels/parallel.hpp>
 #include <tessera/kernels/softmax.hpp>

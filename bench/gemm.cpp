@@ -2,8 +2,8 @@
 // Matrix products against the best peer that is installed: bench_gemm [part of a name...]. Prints
 // gemm.[nt.|tn.]<MxKxN>[.2t]=<value> GFLOP/s ratio=<times the best peer's> peer=<its name> of_peak=<share of what the
 // multiply-adds alone reach> error=<ours, the peer's>, then means and worst ratios; products of bfloat16 also beside
-// ours of float. gemm_fma is float by fused multiply-adds, as on processors without matrix registers, in the same turns.
-// Errors are roots of mean squares, relative to the sums of absolute products, in units of 2^-24.
+// ours of float. gemm_fma is float by fused multiply-adds, as on processors without matrix registers, in the same
+// turns. Errors are roots of mean squares, relative to the sums of absolute products, in units of 2^-24.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The second compiler's pass: the same build compiles the type and trace tests with clang, by plain commands.
-# What they open with is parsed once. Nothing but Boost's and Catch2's headers is on its command line, so a test here proves that it needs no more.
+# What they open with is parsed once. Nothing but Boost's and Catch2's headers is on its command line, so a test here
+# proves that it needs no more.
 set(clang_dir "${CMAKE_CURRENT_BINARY_DIR}/clang")
 set(clang_flags -std=c++20 -O1 -march=native ${TESSERA_CLANG_OPTIONS} ${TESSERA_WARNINGS}
   "-I${PROJECT_SOURCE_DIR}/include" "-I${CMAKE_CURRENT_SOURCE_DIR}"

@@ -256,8 +256,8 @@ struct word {
 };
 
 /// Where the parts of an instruction list stand, counted from its first word. Lanes and the numbers of sources,
-/// instructions and results come first; then two words a source (type, source_mode), six an instruction (operation, type,
-/// type of operands, registers of three operands) and two a result (type, register).
+/// instructions and results come first; then two words a source (type, source_mode), six an instruction (operation,
+/// type, type of operands, registers of three operands) and two a result (type, register).
 constexpr int source_word(int i) { return 4 + 2 * i; }
 constexpr int instruction_word(int sources, int i) { return source_word(sources) + 6 * i; }
 constexpr int result_word(int sources, int instructions, int i) {

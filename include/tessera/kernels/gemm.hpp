@@ -58,8 +58,7 @@ std::int64_t threads_for(const gemm_problem<T>& p, bool parallel, std::int64_t w
   return parallel ? std::clamp<std::int64_t>(p.groups * p.m * p.n * p.k / worth_one, 1, concurrency()) : 1;
 }
 
-/// Whether vectors that run along rows of C would be less than whole, and those along its columns find their elements of
-/// A side by side.
+/// Whether no row of C fills a vector, while columns fill some.
 template <class T>
 bool has_few_columns(const gemm_problem<T>& p) {
   return p.n <= width<T> && p.m >= 2 * width<T>;
@@ -177,18 +176,19 @@ inline bool taken_in_parts(const gemm_problem<float>& p) {
 /// neither threads, nor m, n, transposition or leading dimensions, nor cutting rows or columns into shards, changes a
 /// bit.
 ///
-/// float32 and float64 numbers are summed by fused multiply-adds. Where the processor has matrix registers (AMX) and k is
-/// at least 32, float32 numbers are sums of three bfloat16 numbers each there, unless default_dot_algorithm says
-/// otherwise: six products of such parts, of which 32 steps are added at once. What is left out, and what is rounded, is
-/// less than fused multiply-adds round. Products below 2^-102 may lose up to 2^-126 each. A line of A or B that holds a
-/// number which has no such parts (special_float: not 0 and below 2^-102, or 2^62 and above, infinite, NaN) is
+/// float32 and float64 numbers are summed by fused multiply-adds. Where the processor has matrix registers (AMX) and k
+/// is at least 32, float32 numbers are sums of three bfloat16 numbers each there, unless default_dot_algorithm says
+/// otherwise: six products of such parts, of which 32 steps are added at once. What is left out, and what is rounded,
+/// is less than fused multiply-adds round. Products below 2^-102 may lose up to 2^-126 each. A line of A or B that
+/// holds a number which has no such parts (special_float: not 0 and below 2^-102, or 2^62 and above, infinite, NaN) is
 /// multiplied by fused multiply-adds, in that block of the depth.
 ///
-/// Of bfloat16, where processors have fast instructions for it (AMX, Zen's AVX-512 BF16), steps are added two by two and
-/// subnormals are zeros.
+/// Of bfloat16, where processors have fast instructions for it (AMX, Zen's AVX-512 BF16), steps are added two by two
+/// and subnormals are zeros.
 ///
 /// Sources are asked for each element once a packing: each thread that needs it, and A again for each strip of columns
-/// (wider than 1.5 MiB of packed B), or B for each block of rows where C is no wider than a vector. Finishing work gets the values gemm() alone would have left in C.
+/// (wider than 1.5 MiB of packed B), or B for each block of rows where C is no wider than a vector. Finishing work gets
+/// the values gemm() alone would have left in C.
 ///
 /// Nothing is allocated but a thread's scratch memory, once. May be called from inside parallel_for.
 /// Throws shape_error for a negative size or a leading dimension shorter than a row.

@@ -39,8 +39,8 @@ inline std::int64_t concurrency() {
 
 namespace detail {
 
-/// What the thread sanitizer cannot see in TBB, whose packages are built without it: every thread of a loop starts after
-/// what stands before the loop, and ends before what follows. Threads of one loop are not ordered.
+/// What the thread sanitizer cannot see in TBB, whose packages are built without it: every thread of a loop starts
+/// after what stands before the loop, and ends before what follows. Threads of one loop are not ordered.
 class loop_order {
  public:
   void begin() { release(&begun_); }

@@ -151,10 +151,9 @@ inline constexpr auto write_binary_cross_entropy = [](const std::array<graph::va
   return -(term(x[1], log_sigmoid(x[0])) + term(1.0 - x[1], log_sigmoid(-x[0])));
 };
 
-/// -labels log(sigmoid(logits)) - (1 - labels) log(sigmoid(-logits)), element by element, for probabilities of two classes
-/// and of labels that do not exclude each other. Gradient: sigmoid(logits) - labels, at infinite logits too. Types as
-/// of
-/// `add`, floating-point only. Source: optax.sigmoid_binary_cross_entropy.
+/// -labels log(sigmoid(logits)) - (1 - labels) log(sigmoid(-logits)), element by element, for probabilities of two
+/// classes and of labels that do not exclude each other. Gradient: sigmoid(logits) - labels, at infinite logits too.
+/// Types as of `add`, floating-point only. Source: optax.sigmoid_binary_cross_entropy.
 constexpr auto sigmoid_binary_cross_entropy(const ArrayLike auto& logits, const ArrayLike auto& labels) {
   return ops::in_float32(
       [](const auto& x, const auto& y) {

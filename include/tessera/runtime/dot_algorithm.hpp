@@ -12,8 +12,8 @@ using kernels::dot_algorithm;
 /// reverse order. Names are those of JAX's DotAlgorithmPreset. Programs start with bf16_bf16_f32_x6.
 ///
 /// - f32_f32_f32: fused multiply-adds.
-/// - bf16_bf16_f32_x6: where the processor has matrix registers (AMX), for depths of 32 and more, each number as the sum
-///   of three bfloat16 numbers and six products of these; elsewhere as f32_f32_f32. As near to the exact product
+/// - bf16_bf16_f32_x6: where the processor has matrix registers (AMX), for depths of 32 and more, each number as the
+///   sum of three bfloat16 numbers and six products of these; elsewhere as f32_f32_f32. As near to the exact product
 ///   (docs/precision.md), and about twice as fast.
 ///
 /// Bits depend on it, but neither on threads nor on shards.

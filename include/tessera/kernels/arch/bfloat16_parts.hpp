@@ -65,11 +65,11 @@ class special_floats {
   __m512i least_ = _mm512_set1_epi32(-1);
 };
 
-/// c[16 Rows][16] (+)= a b of floats in parts, depth a multiple of tile_depth. `a` is Rows (1 or 2) rows of tiles, `b` a
-/// column of tiles, each with the three parts of a tile behind one another, then those of the next tile along the
+/// c[16 Rows][16] (+)= a b of floats in parts, depth a multiple of tile_depth. `a` is Rows (1 or 2) rows of tiles, `b`
+/// a column of tiles, each with the three parts of a tile behind one another, then those of the next tile along the
 /// depth. Six products of parts, small ones first; the other three are below 2^-24 of the whole together. Calls
-/// meanwhile() after each tile of the depth, while the matrix unit is busy.
-/// Exchanged: products of parts are added in the order that a^T and b^T have as right and left side.
+/// meanwhile() after each tile of the depth, while the matrix unit is busy. Exchanged: products of parts are added in
+/// the order that a^T and b^T have as right and left side.
 ///
 /// Five registers are used; see multiply_tiles.
 template <int Rows, bool Exchanged, class Meanwhile>

@@ -27,8 +27,8 @@ inline bool is_added_thread() {
 #if defined(__linux__)
 
 /// Which processors worker threads may run on. Linux often wakes a thread on the processor of the one that wakes it,
-/// though others are idle; there it waits for a tick or two of 4 ms, which is longer than most loops. So each worker may
-/// use the processors it had, but for the caller's, as long as another is left.
+/// though others are idle; there it waits for a tick or two of 4 ms, which is longer than most loops. So each worker
+/// may use the processors it had, but for the caller's, as long as another is left.
 class worker_places {
  public:
   /// The one of this process. Never destroyed, since workers may end after everything else.
