@@ -58,6 +58,13 @@ inline floats exp(const floats& x) {
   return xsimd::select(none, zero, e);
 }
 
+/// The same for x up to 0.
+inline floats exp_of_negative(const floats& x) {
+  const floats zero(0.0f);
+  const auto none = x < floats(-104.0f);
+  return xsimd::select(none, zero, exponential_parts(xsimd::select(none, zero, x)).high);
+}
+
 /// 1 / (1 + exp(-x)) within 1.1 units (1.4 where nothing is fused): from exp(-|x|), so that nothing overflows; what the
 /// quotient's rounding leaves is put right.
 inline floats logistic(const floats& x) {

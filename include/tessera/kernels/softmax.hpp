@@ -36,7 +36,7 @@ T row_sum(const T* x, std::int64_t n) {
 /// e^x for x up to 0, NaN passed on.
 template <class T>
 batch<T> decay(const batch<T>& x) {
-  if constexpr (sizeof(T) == 4) return functions::exp(x);
+  if constexpr (sizeof(T) == 4) return functions::exp_of_negative(x);
   else return xsimd::exp(x);
 }
 
