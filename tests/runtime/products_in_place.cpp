@@ -41,6 +41,14 @@ inline constexpr auto turned_step = [](auto x, auto y) {
                     ts::einsum<"gjk,gjl->gkl">(part, part));
 };
 
+/// Heads that are too large to be read scattered.
+inline constexpr auto large_heads_step = [](auto q, auto k, auto v, auto u) {
+  return ts::grad([&](auto qkv) {
+    const auto& [a, b, c] = qkv;
+    return ts::sum(ts::nn::dot_product_attention(a, b, c, ts::nn::causal) * u);
+  })(std::tuple(q, k, v));
+};
+
 int copies(const ts::graph::program& p) {
   int n = 0;
   for (const ts::graph::step& s : p.steps) {
@@ -82,6 +90,12 @@ TEST_CASE("Heads of attention are read where they lie in the product of all, and
   CHECK(left <= 2);  // what goes into the last product is put together once forward and once backward
   check_same_bits(ts::transform::traced<attention_step<3>, doubles, array<ts::shape<12, 36>, ts::f64>,
                                         array<ts::shape<12, 12>, ts::f64>, doubles>::run());
+}
+
+TEST_CASE("Queries and keys that are copied for a product are not copied again for their gradients") {
+  using heads = array<ts::shape<1, 528, 4, 64>>;
+  const int left = check_same_bits(ts::transform::traced<large_heads_step, heads, heads, heads, heads>::run());
+  CHECK(left == 3);  // queries with keys, values, and what comes from behind
 }
 
 TEST_CASE("Heads on a mesh's devices are read where they lie") {

@@ -12,8 +12,8 @@
 namespace tessera::transform {
 
 /// Copies that only bring matrices side by side (the heads of attention), or into another order, go away: products, and
-/// elementwise steps, read what was copied; products write where the copy would have gone, transposed by changing
-/// sides, and straight into the array that several pieces make up. No bit changes.
+/// elementwise steps, read what was copied, or an earlier copy; products write where the copy would have gone, transposed
+/// by changing sides, and straight into the array that several pieces make up. No bit changes.
 class products_in_place {
  public:
   constexpr explicit products_in_place(graph::program& program) : p_(program) {}
@@ -25,6 +25,8 @@ class products_in_place {
     look();
     for (int i = count() - 1; i >= 0; --i)
       if (is_copy(at(i))) read_in_place(i);
+    for (int i = count() - 1; i >= 0; --i)
+      if (is_copy(at(i))) read_earlier_copy(i);
     for (int i = count() - 1; i >= 0; --i)
       if (is_copy(at(i))) write_in_place(i);
     for (int i = count() - 1; i >= 0; --i)
@@ -40,6 +42,9 @@ class products_in_place {
  private:
   /// Bytes of a matrix that is read scattered: in a larger one, rows far apart get into each other's way in caches.
   static constexpr std::int64_t largest_scattered = std::int64_t{1} << 17;
+
+  /// So many steps after the last that needs a copy it is still read rather than made again.
+  static constexpr int soon = 16;
 
   /// Who uses a buffer.
   struct usage {
@@ -206,6 +211,52 @@ class products_in_place {
         }
     }
     for (std::size_t k = 0; k < places.size(); ++k) access(places[k]) = ways[k];
+    remove(i);
+  }
+
+  /// Whether results `q` of copy `h` and `r` of copy `i` are the same elements in the same order.
+  constexpr bool are_alike(int h, int q, int i, int r) const {
+    const graph::step &one = at(h), &other = at(i);
+    const auto alike = [&](const graph::access& x, const graph::access& y) {
+      bool same = x.offset == y.offset && x.slice_axes == 0 && y.slice_axes == 0;
+      for (int d = 0; d < one.rank; ++d) same &= x.strides[d] == y.strides[d];
+      return same;
+    };
+    bool same = one.rank == other.rank;
+    for (int d = 0; d < one.rank; ++d) same &= one.sizes[d] == other.sizes[d];
+    const graph::access &from = access(copied_by(one, q)), &source = access(copied_by(other, r));
+    const graph::access &made = access(one.first + one.sources + q), &to = access(other.first + other.sources + r);
+    return same && from.buffer >= 0 && from.buffer == source.buffer && alike(from, source) && alike(made, to) &&
+           buffer(made.buffer).bytes == buffer(to.buffer).bytes;
+  }
+
+  /// The result of a copy before step `i` that is what its result `r` is, and is needed until shortly before it; or -1.
+  constexpr int earlier_copy(int i, int r) {
+    for (int h = i - 1; h >= 0; --h) {
+      if (!is_copy(at(h)) || !same_body(h, i)) continue;
+      for (int q = 0; q < at(h).results; ++q) {
+        const int made = access(at(h).first + at(h).sources + q).buffer;
+        if (are_alike(h, q, i, r) && is_handed_on(made) && of(made).reader + soon >= i &&
+            !is_touched(access(copied_by(at(i), r)).buffer, h, i - 1, false))
+          return made;
+      }
+    }
+    return -1;
+  }
+
+  /// Lets all who read what step `i` copies read copies that exist already, and removes the step.
+  constexpr void read_earlier_copy(int i) {
+    const graph::step s = at(i);
+    graph::list<int> earlier;
+    for (int r = 0; r < s.results; ++r) {
+      earlier.push_back(is_handed_on(access(s.first + s.sources + r).buffer) ? earlier_copy(i, r) : -1);
+      if (earlier.back() < 0) return;
+    }
+    for (int r = 0; r < s.results; ++r)
+      for (int j = i + 1; j < count(); ++j)
+        for (int a = at(j).first; a < at(j).first + at(j).sources; ++a)
+          if (access(a).buffer == access(s.first + s.sources + r).buffer)
+            access(a).buffer = earlier[static_cast<std::size_t>(r)];
     remove(i);
   }
 
