@@ -171,11 +171,12 @@ struct step {
   std::int64_t transcendentals = 0;  ///< per device
   std::int64_t bytes = 0;            ///< read and written, per device; of a collective: its operands
   bool sums_rows = false;            ///< of a dot or reduction in a row group: over the rows, else it makes rows
+  bool hides_only = false;           ///< in a row group: changes nothing in place where its group's mask is true
 
   constexpr void fields(auto&& field) {
     field(kind), field(code), field(part), field(varying), field(axes), field(first), field(sources), field(results),
         field(rank);
-    field(sums_rows);
+    field(sums_rows), field(hides_only);
     field.leading(sizes);
     field(flops), field(transcendentals), field(bytes);
   }

@@ -35,6 +35,8 @@ inline std::byte* block_memory(std::int64_t bytes) {
 /// How a group's rows are cut: every batch into `parts` blocks. Where products sum over rows, blocks are what they sum
 /// at once; where reductions fold rows, whole leaves: no bit depends on the grouping.
 struct row_cut {
+  static constexpr std::int64_t most_pieces = 4;
+
   std::int64_t batch;
   std::int64_t parts;
   std::int64_t room;  ///< rows of the longest block
@@ -44,11 +46,22 @@ struct row_cut {
   explicit row_cut(const graph::row_group& group) : batch(group.batch), whole_leaves(group.folds), sums(group.sums) {
     constexpr std::int64_t leaf = graph::rows_in_leaf;
     const std::int64_t fitting = std::clamp(row_block_bytes / std::max<std::int64_t>(group.row_bytes, 1),
-                                            whole_leaves ? leaf : fewest_block_rows, kernels::most_masked_rows);
+                                            whole_leaves ? leaf : fewest_block_rows, most_rows(group));
     using kernels::detail::ceil_div;
     if (sums) parts = kernels::detail::depth_blocks(batch);
     else parts = ceil_div(batch, whole_leaves ? fitting / leaf * leaf : fitting);
     room = whole_leaves ? fitting / leaf * leaf : sums ? start(1) : ceil_div(batch, parts);
+  }
+
+  /// Lower blocks see fewer of the columns that a causal mask shows; in too low ones, products pack too much for a row.
+  static std::int64_t most_rows(const graph::row_group& group) {
+    if (group.columns == 0) return kernels::most_masked_rows;
+    return std::clamp<std::int64_t>(group.columns / 8, 64, kernels::most_masked_rows);
+  }
+
+  /// Of how many pieces a block of so many rows is, each with columns of its own.
+  static std::int64_t pieces(const graph::row_group& group, std::int64_t rows) {
+    return group.columns == 0 ? 1 : std::min(most_pieces, kernels::detail::ceil_div(rows, most_rows(group)));
   }
 
   /// The first row of part `i` of a batch.

@@ -2,6 +2,7 @@
 // Runs one step of a row group on a block of rows.
 #pragma once
 
+#include <tessera/core/alignment.hpp>
 #include <tessera/graph/lines.hpp>
 #include <tessera/graph/program.hpp>
 #include <tessera/kernels/gemm.hpp>
@@ -15,6 +16,17 @@
 #include <cstdint>
 
 namespace tessera::runtime {
+
+/// Bytes of memory for a product that sums a^T b over rows where b has few columns, so that packing a would cost much:
+/// it sums b^T a instead, until the batch is done. 0 for other steps.
+inline std::int64_t turned_sum_bytes(const graph::program& p, const graph::step& s) {
+  constexpr std::int64_t few = 128, most = std::int64_t{1} << 20;
+  if (s.kind != graph::step_kind::dot || !s.sums_rows || s.sizes[4] == 0 || s.sizes[5] != 0) return 0;
+  if (s.sizes[1] > few || s.sizes[0] < s.sizes[1]) return 0;
+  const dtype type = p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(s.first)].buffer)].type;
+  const std::int64_t bytes = s.sizes[1] * (aligned(s.sizes[0] * info(type).size) + block_alignment);
+  return bytes <= most ? bytes : 0;
+}
 
 /// One step of an executor on one block.
 template <class Executor>
@@ -52,6 +64,18 @@ struct row_runner {
     }
   }
 
+  /// Writes zeros, up to column `to`, where what a sum over rows reads has been left out.
+  void put_zeros(std::int64_t to) const {
+    const graph::program& p = run_on.program_;
+    for (int a = s.first; a < s.first + s.sources; ++a) {
+      const graph::buffer& b = p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(a)].buffer)];
+      const std::int64_t bytes = b.bytes / rows.group.rows, size = info(b.type).size;
+      if (b.where != graph::space::rows || bytes != rows.group.columns * size) continue;
+      for (std::int64_t row = rows.first; row < rows.last; ++row)
+        std::fill(start(a) + row * bytes + rows.seen * size, start(a) + row * bytes + to * size, std::byte{0});
+    }
+  }
+
  private:
   template <class>
   friend struct row_runner;
@@ -63,7 +87,7 @@ struct row_runner {
     const graph::program& p = run_on.program_;
     const graph::buffer& b = p.buffers[static_cast<std::size_t>(p.accesses[static_cast<std::size_t>(a)].buffer)];
     if (b.where != graph::space::rows) return run_on.block(a, rows.device);
-    const std::int64_t before = rows.first * (b.bytes / rows.group.rows);
+    const std::int64_t before = rows.base * (b.bytes / rows.group.rows);
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(rows.memory + b.place * rows.room) -
                                         static_cast<std::uintptr_t>(before));
   }
@@ -79,10 +103,32 @@ struct row_runner {
       if (const int a = s.first + i; run_on.program_.accesses[static_cast<std::size_t>(a)].buffer >= 0)
         call.data[i] = start(a) + call.base[i] * info(run_on.type_of(a)).size;
     const std::int64_t elements = call.rows() * call.columns() / rows.group.rows;
-    if (rows.leaves_out(elements) && call.columns() % elements == 0)
-      for (std::int64_t row = rows.first; row < rows.last; ++row)
-        run_elements(call, row * elements, row * elements + rows.seen);
+    const std::int64_t from = s.hides_only ? rows.clear : 0, to = rows.leaves_out(elements) ? rows.seen : elements;
+    if ((from > 0 || to < elements) && call.columns() % elements == 0) run_columns(call, elements, from, to);
     else run_elements(call, rows.first * elements, rows.last * elements);
+  }
+
+  /// Elements [from, to) of each row of the block; a line of the step's domain is one row or several, of `elements`.
+  void run_columns(const kernels::fused_call& call, std::int64_t elements, std::int64_t from, std::int64_t to) const {
+    if (run_on.fused_.empty()) {
+      for (std::int64_t row = rows.first; row < rows.last; ++row)
+        run_elements(call, row * elements + from, row * elements + to);
+      return;
+    }
+    const std::int64_t last = call.rank - 1;
+    std::int64_t extents[max_rank + 1], strides[kernels::max_fused_arrays][max_rank + 1];
+    kernels::fused_call cut = call;
+    cut.rank = call.rank + 1;
+    cut.extents = extents;
+    std::copy_n(call.extents, last, extents);
+    extents[last] = call.columns() / elements, extents[last + 1] = elements;
+    for (int a = 0; a < s.sources + s.results; ++a) {
+      std::copy_n(call.strides[a], call.rank, strides[a]);
+      strides[a][last + 1] = strides[a][last];
+      strides[a][last] *= elements;
+      cut.strides[a] = strides[a];
+    }
+    if (from < to) run_on.fused_[static_cast<std::size_t>(s.code)](cut, {rows.first, rows.last, from, to});
   }
 
   /// Elements [first, last) of the step's domain: parts of one line, or whole lines.
@@ -140,6 +186,32 @@ struct row_runner {
     else make_rows(p, rows.first % rows_of_matrix);
   }
 
+  /// Where the group's memory for turned sums has those of this step: behind those of steps before it.
+  std::byte* turned_sum() const {
+    const graph::program& p = run_on.program_;
+    std::byte* at = rows.memory + rows.room * rows.group.row_bytes;
+    for (auto i = static_cast<std::size_t>(rows.group.first); &p.steps[i] != &s; ++i)
+      at += turned_sum_bytes(p, p.steps[i]);
+    return at;
+  }
+
+  /// The transposed sum of the batch is put in its place once all of its rows are in it.
+  template <class T>
+  void sum_turned(const kernels::gemm_problem<T>& p, std::int64_t done) const {
+    using element = compute_t<T>;
+    constexpr auto size = static_cast<std::int64_t>(sizeof(element));
+    const std::int64_t all = p.m, seen = rows.leaves_out(all) ? rows.seen : all;
+    kernels::gemm_problem<T> q = kernels::detail::with_sides_exchanged(p, {});
+    q.n = seen;
+    q.ldc = (aligned(all * size) + block_alignment) / size;
+    q.c = reinterpret_cast<element*>(turned_sum());
+    q.exchanged = !p.exchanged;
+    for (std::int64_t i = 0; i < q.m && done == 0; ++i)
+      std::fill(q.c + i * q.ldc + seen, q.c + i * q.ldc + all, element{0});
+    kernels::gemm(q, false);
+    if (done + count() == s.sizes[2]) kernels::detail::copy_transposed(q.c, q.ldc, q.m, all, p.c, p.ldc);
+  }
+
   /// c += a^T b over the rows of the block, `done` of which are summed already, into the array of the block's batch.
   template <class T>
   void sum_over_rows(kernels::gemm_problem<T> p, std::int64_t done) const {
@@ -147,6 +219,7 @@ struct row_runner {
     p.b += p.b_transposed ? done : done * p.ldb;
     p.k = count();
     p.accumulate = done > 0;
+    if (turned_sum_bytes(run_on.program_, s) > 0) return sum_turned(p, done);
     const std::int64_t m = p.m, n = p.n;
     if (p.a_transposed && rows.leaves_out(p.m)) p.m = rows.seen;
     if (!p.b_transposed && rows.leaves_out(p.n)) p.n = rows.seen;

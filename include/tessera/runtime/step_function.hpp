@@ -14,14 +14,16 @@ class basic_executor;
 
 /// Rows [first, last) of a row group on one device, and the thread's memory for what exists for a block only: `room`
 /// rows of it. Of arrays as wide as the group's masked scores, columns from `seen` on are left out; a step that finds
-/// that they count asks to start the block `again` with all of them.
+/// that they count asks to start the block `again` with all of them. In columns before `clear` the mask hides nothing.
 struct row_block {
   const graph::row_group& group;
   std::int64_t device;
   std::int64_t room;
   std::byte* memory;
+  std::int64_t base = 0;  ///< the row whose memory comes first
   std::int64_t first = 0;
   std::int64_t last = 0;
+  std::int64_t clear = 0;
   std::int64_t seen = 0;
   bool again = false;
   bool finish = false;  ///< all blocks are done: what they left is combined

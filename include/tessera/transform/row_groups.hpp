@@ -132,14 +132,16 @@ struct row_grouping {
     for (; at > 0 && p.groups[at - 1].first > made.first; --at) std::swap(p.groups[at - 1], p.groups[at]);
   }
 
-  /// Lets a group leave out columns that a mask hides.
-  constexpr void note_skipping(graph::row_group& made) const {
+  /// Lets a group leave out columns that a mask hides, and steps those where it hides nothing.
+  constexpr void note_skipping(graph::row_group& made) {
     column_skipping columns(p, made);
     if (!columns.run()) return;
     made.columns = columns.columns;
     made.masking_step = columns.masking_step;
     made.mask = columns.mask;
     made.hidden = columns.hidden;
+    for (int i = made.first; i < made.first + made.count; ++i)
+      p.steps[static_cast<std::size_t>(i)].hides_only = columns.hides_only(columns.step(i));
   }
 
   /// Whether step `s` may write `to` where `from` lies.

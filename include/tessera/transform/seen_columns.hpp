@@ -138,6 +138,20 @@ struct column_skipping {
     }
   }
 
+  /// Whether all that a step does is to put something else, in place, where the mask is false.
+  constexpr bool hides_only(const graph::step& s) const {
+    if (s.kind != graph::step_kind::fused || s.results != 1 || word(s, 2) != 1) return false;
+    const int at = graph::instruction_word(s.sources, 0);
+    const int shown = word(s, at + 3), kept = word(s, at + 4);
+    if (static_cast<graph::op>(word(s, at)) != graph::op::select || shown >= s.sources || kept >= s.sources ||
+        !reads_mask(s.first + shown) || !is_wide(s, s.first + kept) || !is_wide(s, s.first + s.sources))
+      return false;
+    const graph::step& first = step(masking_step);
+    bool same = s.rank == first.rank;
+    for (int d = 0; d < s.rank; ++d) same &= s.sizes[d] == first.sizes[d];
+    return same && buffer(access(s.first + kept).buffer).place == buffer(access(s.first + s.sources).buffer).place;
+  }
+
   /// Whether the group may leave out columns; says which mask tells. Up to the softmax, which finds out whether hidden
   /// columns do not count, nothing outside the block is written: then the block can start again.
   constexpr bool run() {

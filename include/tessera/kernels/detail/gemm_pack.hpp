@@ -162,8 +162,8 @@ template <class T>
 void copy_transposed(const T* from, std::int64_t leading, std::int64_t rows, std::int64_t columns, T* to,
                      std::int64_t to_leading) {
   constexpr std::int64_t w = width<T>;
-  for (std::int64_t i = 0; i < rows; i += w)
-    for (std::int64_t j = 0; j < columns; j += w) {
+  for (std::int64_t j = 0; j < columns; j += w)  // what is written row by row may be far away
+    for (std::int64_t i = 0; i < rows; i += w) {
       batch<T> square[static_cast<std::size_t>(w)];
       for (std::int64_t r = 0; r < w; ++r)
         square[r] = i + r < rows ? load_part(from + (i + r) * leading + j, columns - j, T(0)) : batch<T>(T(0));
