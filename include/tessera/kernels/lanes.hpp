@@ -4,6 +4,7 @@
 
 #include <tessera/core/dtype.hpp>
 #include <tessera/graph/op.hpp>
+#include <tessera/kernels/arch/mask_bytes.hpp>
 #include <tessera/kernels/arch/sixteen_bits.hpp>
 #include <tessera/kernels/arch/xsimd.hpp>
 #include <tessera/kernels/detail/instance.hpp>
@@ -91,7 +92,7 @@ struct vector_lanes {
     else return vector<D>::load_unaligned(from);
   }
 
-  // Bytes become lanes, and lanes bytes, by a conversion of the whole vector; xsimd's own goes lane by lane.
+  // Bytes become lanes, and lanes bytes, by operations on the whole vector; xsimd's own goes lane by lane.
 
   using mask_lane = std::conditional_t<sizeof(Widest) == 4, std::int32_t, std::int64_t>;
 
@@ -105,6 +106,7 @@ struct vector_lanes {
 
   static void store_mask(bool* to, const vector<bool_>& mask) {
     auto* bytes = reinterpret_cast<unsigned char*>(to);
+    if constexpr (detail::packs_masks<Widest>) return detail::store_packed(bytes, mask);
     mask_lane lanes[width];
     using batch = xsimd::batch<mask_lane>;
     xsimd::select(recast<mask_lane>(mask), batch(mask_lane{1}), batch(mask_lane{0})).store_unaligned(lanes);
