@@ -257,26 +257,91 @@ struct threefry_vectors {
   }
 };
 
-struct vectors_of_floats {
-  using number = floats;
-  using integer = integers;
+/// Count vectors that go through each operation together, because one alone would wait for each of its own instructions.
+template <class Vector, std::size_t Count>
+struct side_by_side {
+  Vector part[Count];
 
-  static integer bits(const number& x) { return xsimd::bitwise_cast<integer>(x); }
-  static number from_bits(const integer& x) { return xsimd::bitwise_cast<number>(x); }
-  static number convert(const integer& x) { return xsimd::to_float(x); }
-  static number root(const number& x) { return xsimd::sqrt(x); }
-  static number choose(const xsimd::batch_bool<float>& which, const number& a, const number& b) {
-    return xsimd::select(which, a, b);
+  side_by_side() = default;
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  explicit side_by_side(Number x) {
+    for (Vector& each : part) each = Vector(x);
+  }
+
+  /// f(0), f(1), ...
+  template <class F>
+  static side_by_side of(const F& f) {
+    side_by_side made;
+    for (std::size_t i = 0; i < Count; ++i) made.part[i] = f(i);
+    return made;
+  }
+  friend side_by_side operator+(const side_by_side& a, const side_by_side& b) {
+    return of([&](std::size_t i) { return a.part[i] + b.part[i]; });
+  }
+  friend side_by_side operator-(const side_by_side& a, const side_by_side& b) {
+    return of([&](std::size_t i) { return a.part[i] - b.part[i]; });
+  }
+  friend side_by_side operator*(const side_by_side& a, const side_by_side& b) {
+    return of([&](std::size_t i) { return a.part[i] * b.part[i]; });
+  }
+  friend side_by_side operator/(const side_by_side& a, const side_by_side& b) {
+    return of([&](std::size_t i) { return a.part[i] / b.part[i]; });
+  }
+  friend side_by_side operator-(const side_by_side& a) {
+    return of([&](std::size_t i) { return -a.part[i]; });
+  }
+  friend side_by_side operator<<(const side_by_side& a, int by) {
+    return of([&](std::size_t i) { return a.part[i] << by; });
+  }
+  friend side_by_side operator>>(const side_by_side& a, int by) {
+    return of([&](std::size_t i) { return a.part[i] >> by; });
+  }
+};
+
+template <std::size_t Count>
+struct vectors_of_floats {
+  using number = side_by_side<floats, Count>;
+  using integer = side_by_side<integers, Count>;
+
+  static integer bits(const number& x) {
+    return integer::of([&](std::size_t i) { return xsimd::bitwise_cast<integers>(x.part[i]); });
+  }
+  static number from_bits(const integer& x) {
+    return number::of([&](std::size_t i) { return xsimd::bitwise_cast<floats>(x.part[i]); });
+  }
+  static number convert(const integer& x) {
+    return number::of([&](std::size_t i) { return xsimd::to_float(x.part[i]); });
+  }
+  static floats root(const floats& x) { return xsimd::sqrt(x); }
+  template <class F>
+  static number choose(const number& w, float limit, const number& below, const F& above) {
+    return number::of([&](std::size_t i) -> floats {
+      const auto is_below = w.part[i] < floats(limit);
+      if (xsimd::all(is_below)) [[likely]]
+        return below.part[i];
+      return xsimd::select(is_below, below.part[i], above(w.part[i]));
+    });
   }
 };
 
 /// The bits of inverse_error_function of each lane.
+template <std::size_t Count>
+side_by_side<floats, Count> inverse_error_functions(const side_by_side<floats, Count>& x) {
+  auto y = random::detail::erf_inv_of_floats<vectors_of_floats<Count>>(x);
+  for (std::size_t i = 0; i < Count; ++i) {
+    const floats size = xsimd::abs(x.part[i]);
+    const auto inside = size < floats(1);
+    if (xsimd::all(inside)) [[likely]]
+      continue;
+    const floats outside = xsimd::select(size == floats(1), floats(std::numeric_limits<float>::infinity()),
+                                         floats(std::numeric_limits<float>::quiet_NaN()));
+    y.part[i] = xsimd::select(inside, y.part[i], xsimd::copysign(outside, x.part[i]));
+  }
+  return y;
+}
 inline floats inverse_error_functions(const floats& x) {
-  const floats size = xsimd::abs(x);
-  const floats outside = xsimd::select(size == floats(1), floats(std::numeric_limits<float>::infinity()),
-                                       floats(std::numeric_limits<float>::quiet_NaN()));
-  return xsimd::select(size < floats(1), random::detail::erf_inv_of_floats<vectors_of_floats>(x),
-                       xsimd::copysign(outside, x));
+  return inverse_error_functions(side_by_side<floats, 1>::of([&](std::size_t) { return x; })).part[0];
 }
 inline xsimd::batch<double> inverse_error_functions(const xsimd::batch<double>& x) {
   return each_lane(x, [](double lane) { return inverse_error_function(lane); });

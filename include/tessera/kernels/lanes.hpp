@@ -344,6 +344,13 @@ struct vector_lanes {
     for (std::size_t i = 0; i < Count; ++i) to(i) = made.template word<Code>(i);
   }
 
+  /// to(i) = erf_inv(x(i)), in float32, for i < Count.
+  template <std::size_t Count, class To, class X>
+  static void inverse_error_functions(const To& to, const X& x) {
+    const auto made = functions::inverse_error_functions(functions::side_by_side<vector<f32>, Count>::of(x));
+    for (std::size_t i = 0; i < Count; ++i) to(i) = made.part[i];
+  }
+
   /// a where it wins or is NaN, else b (which is NaN where it is). xsimd 8.1 says that NaN != NaN is false on AVX, so
   /// that comparison is nowhere used.
   template <dtype D, class Mask>

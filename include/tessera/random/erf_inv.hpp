@@ -64,7 +64,11 @@ struct single_floats {
   static number from_bits(integer x) { return std::bit_cast<number>(x); }
   static number convert(integer x) { return static_cast<number>(x); }
   static number root(number x) { return std::sqrt(x); }
-  static number choose(bool which, number a, number b) { return which ? a : b; }
+  /// `below` where w < limit, else above(w), which is seldom needed.
+  template <class F>
+  static number choose(number w, float limit, number below, const F& above) {
+    return w < limit ? below : above(w);
+  }
 };
 
 /// log(1 + t) for t in (-1, 0], right to one unit in the last place: 1 + t = 2^e m with m in [sqrt(1/2), sqrt 2), and
@@ -88,8 +92,10 @@ typename Floats::number erf_inv_of_floats(const typename Floats::number& x) {
   using number = typename Floats::number;
   const number w = -log_of_one_plus<Floats>(-(x * x));
   const number centre = horner(erf_inv_f32_centre, w - number(2.5F));
-  const number tail = horner(erf_inv_f32_tail, Floats::root(w) - number(3.0F));
-  return x * Floats::choose(w < number(5.0F), centre, tail);
+  return x * Floats::choose(w, 5.0F, centre, [](const auto& far) {
+           using part = std::remove_cvref_t<decltype(far)>;
+           return horner(erf_inv_f32_tail, part(Floats::root(far) - part(3.0F)));
+         });
 }
 
 inline float erf_inv_inside(float x) { return erf_inv_of_floats<single_floats>(x); }
