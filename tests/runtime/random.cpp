@@ -53,10 +53,7 @@ bytes filled(rnd::key k, std::int64_t count, const Distribution& distribution) {
 
 const auto draw_bits = [](const source& from) { return from.word(op::threefry_bits); };
 const auto bits_outside = [](rnd::key k, std::uint64_t i) { return rnd::bits32_at(k, i); };
-const auto coins = [](const source& from) {
-  const value unit = from.unit(dtype::f32);
-  return graph::binary(op::lt, unit, graph::number_like(unit, 0.3));
-};
+const auto coins = [](float p) { return [p](const source& from) { return from.below(p); }; };
 
 std::uint64_t from_hex(const json& text) { return std::stoull(text.get<std::string>(), nullptr, 16); }
 
@@ -158,8 +155,49 @@ TEST_CASE("random numbers are those of outside on every mesh, however they are c
         CHECK(drawn(k, type, rnd::detail::integers_of<dtype::i32>(-5, 1000), mesh) ==
               filled<std::int32_t>(k, n, rnd::integers<std::int32_t>(-5, 1000)));
         type.type = dtype::bool_;
-        CHECK(drawn(k, type, coins, mesh) == filled<bool>(k, n, rnd::bernoulli_distribution(0.3)));
+        CHECK(drawn(k, type, coins(0.3F), mesh) == filled<bool>(k, n, rnd::bernoulli_distribution(0.3)));
       }
+}
+
+TEST_CASE("choices of every probability are those of outside, also where a fraction is the probability itself") {
+  const rnd::key k{5, 6};
+  std::vector<float> all{0.0F, 1e-42F, 0x1p-24F, 0x1p-23F, 0x1.8p-23F, 0.3F, 0.5F, 1 - 0x1p-23F, 1 - 0x1p-24F, 1.0F};
+  for (std::uint64_t i = 0; i < 20; ++i)
+    for (float u = rnd::uniform_at<float>(k, i); float p : {std::nextafter(u, 0.0F), u, std::nextafter(u, 1.0F)})
+      all.push_back(p);
+  for (float p : all) {
+    INFO(p);
+    CHECK(drawn(k, array_type(dtype::bool_, {300}), coins(p)) ==
+          filled<bool>(k, 300, rnd::bernoulli_distribution(static_cast<double>(p))));
+  }
+}
+
+TEST_CASE("uniform numbers of every range are those of outside") {
+  const rnd::key k{8, 1};
+  const auto check = [&]<class T>(T) {
+    constexpr dtype d = ts::dtype_of<T>;
+    constexpr T least = std::numeric_limits<T>::denorm_min(), most = std::numeric_limits<T>::max();
+    constexpr T normal = std::numeric_limits<T>::min();
+    const std::vector<std::pair<T, T>> ranges{{0, 1},
+                                              {-1, 1},
+                                              {T(0.1), T(0.7)},
+                                              {2, 2},
+                                              {3, std::nextafter(T(3), T(4))},
+                                              {-5, 0},
+                                              {0, normal},
+                                              {0, 700 * least},
+                                              {-normal, 3 * normal},
+                                              {-most / 2, most / 2},
+                                              {0, most},
+                                              {-most, 0}};
+    for (const auto& [lo, hi] : ranges) {
+      INFO(lo << " to " << hi);
+      CHECK(drawn(k, array_type(d, {300}),
+                  rnd::detail::uniform_of<d>(static_cast<double>(lo), static_cast<double>(hi))) ==
+            filled<T>(k, 300, rnd::uniform_distribution<T>(lo, hi)));
+    }
+  };
+  check(float{}), check(double{});
 }
 
 TEST_CASE("permutations within a step are those of outside, in one round of sorting or two") {

@@ -247,7 +247,7 @@ class program_writer {
     const value counted = graph::write(v.owner, op::iota, array_type(dtype::u32, {2}), {});
     const value key = counted * static_cast<double>(1 + pick(1000)) + graph::number_like(counted, 7);
     const random::detail::source from(key, random_spec(without_cuts(v.type())));
-    return graph::reshard(from.unit(dtype::f64), v.type()) * v;
+    return graph::reshard(from.scaled(0.0, 1.0), v.type()) * v;
   }
   static aval without_cuts(aval type) {
     for (int d = 0; d < type.rank; ++d) type.dims[d].axes = 0;

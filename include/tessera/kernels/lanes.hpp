@@ -168,6 +168,8 @@ struct vector_lanes {
       return mask_of(!(x == vector<From>(wide_from{0})));
     } else if constexpr (From == i32 && To == f32) {
       return xsimd::to_float(x);
+    } else if constexpr ((From == i32 && To == u32) || (From == u32 && To == i32)) {
+      return xsimd::bitwise_cast<vector<To>>(x);
     } else if constexpr (is_sixteen_bit(To) && std::is_same_v<wide_from, float>) {
       return detail::rounded_to<storage_t<To>>(x);
     } else {
@@ -331,10 +333,18 @@ struct vector_lanes {
       return Code == op::eq ? vector<bool_>((a && b) || (!a && !b)) : vector<bool_>((a && !b) || (!a && b));
     else if constexpr (Code == op::eq) return mask_of(a == b);
     else if constexpr (Code == op::ne) return mask_of(!(a == b));
-    else if constexpr (Code == op::lt) return mask_of(a < b);
-    else if constexpr (Code == op::le) return mask_of(a <= b);
-    else if constexpr (Code == op::gt) return mask_of(a > b);
-    else return mask_of(a >= b);
+    else if constexpr (Code == op::lt) return mask_of(ordered(a) < ordered(b));
+    else if constexpr (Code == op::le) return mask_of(ordered(a) <= ordered(b));
+    else if constexpr (Code == op::gt) return mask_of(ordered(a) > ordered(b));
+    else return mask_of(ordered(a) >= ordered(b));
+  }
+
+  /// Numbers of the same order: on AVX2 xsimd compares unsigned ones by halves, signed ones at once.
+  template <class T>
+  static auto ordered(const xsimd::batch<T>& x) {
+    constexpr bool halves = std::is_same_v<T, std::uint32_t> && sizeof(x) == 32;
+    if constexpr (!halves) return x;
+    else return xsimd::bitwise_cast<xsimd::batch<std::int32_t>>(x ^ xsimd::batch<T>(0x80000000U));
   }
 
   /// to(i) = the operation on a(i), b(i) and c(i) for i < Count.

@@ -135,20 +135,42 @@ struct source {
     return to;
   }
 
-  /// Uniform in [0, 1): the top bits as a fraction. Every step is exact, so it is the number that bit patterns give.
-  constexpr value unit(dtype d) const {
-    if (d == dtype::f32) return graph::convert(shifted(word(op::threefry_bits), 9), d) * 0x1p-23;
-    const value high = graph::convert(word(op::threefry_hi), d) * 0x1p20;
-    return (high + graph::convert(shifted(word(op::threefry_lo), 12), d)) * 0x1p-52;
+  /// The top bits, 23 or 52, as a whole number: of the fraction that bit patterns give. Every step is exact.
+  template <RandomReal T>
+  constexpr value whole() const {
+    if constexpr (std::same_as<T, float>) {
+      // By way of int32, from which every machine converts in one instruction.
+      return graph::convert(graph::convert(shifted(word(op::threefry_bits), 9), dtype::i32), dtype::f32);
+    } else {
+      const value high = graph::convert(word(op::threefry_hi), dtype::f64) * 0x1p20;
+      return high + graph::convert(shifted(word(op::threefry_lo), 12), dtype::f64);
+    }
   }
+  template <RandomReal T>
+  static constexpr T resolution = std::numeric_limits<T>::epsilon();
   static constexpr value shifted(value bits, double by) {
     return graph::binary(op::shift_right, bits, graph::number_like(bits, by));
   }
-  /// max(lo, unit span + lo).
+  /// scaled_unit(lo, span), for span >= 0, with which no rounding leads below lo. A power of two changes no digit, so
+  /// that one product is enough for the fraction and the span, unless it is subnormal.
   template <RandomReal T>
   constexpr value scaled(T lo, T span) const {
-    const value spread = unit(dtype_of<T>) * static_cast<double>(span) + static_cast<double>(lo);
-    return graph::binary(op::max, graph::number_like(spread, static_cast<double>(lo)), spread);
+    const T step = span * resolution<T>;
+    const bool exact = step / resolution<T> == span;
+    value spread = whole<T>() * static_cast<double>(exact ? step : resolution<T>);
+    if (!exact) spread = spread * static_cast<double>(span);
+    return lo == 0 ? spread : spread + static_cast<double>(lo);
+  }
+  /// Whether the top bits as a fraction are below p: whole words are compared, so that nothing is shifted or converted.
+  constexpr value below(float p) const {
+    constexpr std::uint32_t all = 1U << 23;
+    const float scaled = p * static_cast<float>(all);
+    auto first = static_cast<std::uint32_t>(scaled);
+    if (static_cast<float>(first) < scaled) ++first;
+    const value bits = word(op::threefry_bits);
+    const value compared = first == all ? shifted(bits, 9) : bits;
+    const double limit = static_cast<double>(first) * (first == all ? 1 : 512);
+    return graph::binary(op::lt, compared, graph::number_like(compared, limit));
   }
   template <RandomReal T>
   static constexpr value from_unit(value u) {
@@ -320,12 +342,7 @@ template <class Shape>
 constexpr auto bernoulli(const ArrayLike auto& key, double p, OutSharding auto... options) {
   static_cast<void>(bernoulli_distribution(p));  // checks p
   return detail::draw<"random::bernoulli", Shape, dtype::bool_>(
-      key,
-      [p](const detail::source& from) {
-        const graph::value unit = from.unit(dtype::f32);
-        return graph::binary(graph::op::lt, unit, graph::number_like(unit, p));
-      },
-      options...);
+      key, [p](const detail::source& from) { return from.below(static_cast<float>(p)); }, options...);
 }
 template <class Shape>
 constexpr auto bernoulli(const ArrayLike auto& key, OutSharding auto... options) {
