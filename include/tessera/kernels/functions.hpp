@@ -257,7 +257,7 @@ struct threefry_vectors {
   }
 };
 
-/// Count vectors that go through each operation together, because one alone would wait for each of its own instructions.
+/// Count vectors that go through each operation together: one alone would wait for each of its own instructions.
 template <class Vector, std::size_t Count>
 struct side_by_side {
   Vector part[Count];

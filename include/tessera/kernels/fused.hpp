@@ -81,7 +81,7 @@ struct fused_kernel {
   };
 
   /// Vectors that go through the instructions together: one fills the processor, but where random bits are made. There
-  /// eight are faster than four even where their registers do not suffice: there is room beside the arithmetic to store.
+  /// eight are faster than four even where registers do not suffice: there is room beside the arithmetic to store.
   static constexpr std::size_t together = [] {
     for (int i = 0; i < code::instructions; ++i)
       if (code::code(i) != graph::op::select && about(code::code(i)).operands == 3) return 8;
