@@ -12,8 +12,8 @@
 namespace tessera::transform {
 
 /// Copies that only bring matrices side by side (the heads of attention), or into another order, go away: products, and
-/// elementwise steps, read what was copied, or an earlier copy; products write where the copy would have gone, transposed
-/// by changing sides, and straight into the array that several pieces make up. No bit changes.
+/// elementwise steps, read what was copied, or an earlier copy; products write where the copy would have gone,
+/// transposed by changing sides, and straight into the array that several pieces make up. No bit changes.
 class products_in_place {
  public:
   constexpr explicit products_in_place(graph::program& program) : p_(program) {}
