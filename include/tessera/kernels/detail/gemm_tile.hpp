@@ -226,7 +226,8 @@ inline constexpr auto gemm_packing_tiles = []<int... I>(std::integer_sequence<in
 }
 (std::make_integer_sequence<int, tile_vectors<T>>{});
 
-/// A tile of whole vectors, of which C has `columns` columns.
+/// A tile of whole vectors, of which C has `columns` columns. Not inlined: a place for its array would cost whole
+/// tiles.
 template <class T>
 [[gnu::noinline]] void gemm_tile_padded(gemm_tile_function<T> tile, std::int64_t rows, std::int64_t columns,
                                         std::int64_t depth, const gemm_tile_operands<T>& from, T* c,
