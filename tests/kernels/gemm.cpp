@@ -140,6 +140,8 @@ TEMPLATE_TEST_CASE("gemm is the naive product where it is cut into several cache
     require_naive(tall, true);
     instance<TestType> wide(26, 3300, 270, form & 1, form & 2, 1, grouping::batched, edge::back, 1);
     require_naive(wide, false);
+    instance<TestType> low(41, 2100, 270, form & 1, form & 2, 1, grouping::batched, edge::front, 1);
+    require_naive(low, true);
   }
 }
 

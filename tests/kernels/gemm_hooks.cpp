@@ -89,7 +89,7 @@ constexpr sizes cases[] = {
     {20, 70, 32, 9, false, true},    {61, 40, 300, 3, false, true},   {40, 100, 2100, 1, false, false},
     {300, 1, 530, 1, false, false},  {70, 1, 130, 3, true, false},    {40, 1, 300, 3, false, true},
     {300, 10, 130, 1, false, false}, {70, 3, 130, 3, true, false},    {50, 7, 300, 3, false, true},
-    {600, 16, 40, 2, false, false},
+    {600, 16, 40, 2, false, false},  {41, 700, 330, 2, false, false},
 };
 
 template <class T>

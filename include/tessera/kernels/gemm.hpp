@@ -58,13 +58,36 @@ std::int64_t threads_for(const gemm_problem<T>& p, bool parallel, std::int64_t w
   return parallel ? std::clamp<std::int64_t>(p.groups * p.m * p.n * p.k / worth_one, 1, concurrency()) : 1;
 }
 
+/// A rectangle of one group's C.
+struct gemm_part {
+  std::int64_t group, row, rows, column, columns;
+};
+
+/// Computes a part of C by way of its transpose, columns rows of rows elements, for which `of_c` has room.
+template <class T>
+void gemm_of_part_exchanged(const gemm_problem<T>& p, const gemm_part& at, compute_t<T>* of_c) {
+  compute_t<T>* const c = p.c + at.group * p.c_stride + at.row * p.ldc + at.column;
+  const part_of_side<T> a(left_side(p), at.group, at.row, 0), b(right_side(p), at.group, at.column, 0);
+  gemm_problem<T> q = with_sides_exchanged(p, {});
+  q.m = at.columns, q.n = q.ldc = at.rows;
+  q.a = b.data, q.a_source = b.source();
+  q.b = a.data, q.b_source = a.source();
+  q.c = of_c;
+  if (p.c_stride != 0) q.groups = 1;
+  if (p.accumulate) copy_transposed(c, p.ldc, at.rows, at.columns, of_c, at.rows);
+  const gemm_run<T> run(q);
+  run(run.region(0));
+  copy_transposed(of_c, at.rows, at.columns, at.rows, c, p.ldc);
+  finish_in_parts(p.finish, at.group, at.row, at.rows, at.column, at.columns, finish_at_once);
+}
+
 /// Whether no row of C fills a vector, while columns fill some.
 template <class T>
 bool has_few_columns(const gemm_problem<T>& p) {
   return p.n <= width<T> && p.m >= 2 * width<T>;
 }
 
-/// A product of few columns, by blocks of its rows: each is computed with sides exchanged, then C is its transpose.
+/// A product of few columns, by blocks of its rows.
 template <class T>
 void gemm_of_few_columns(const gemm_problem<T>& p, bool parallel) {
   using element = compute_t<T>;
@@ -75,21 +98,31 @@ void gemm_of_few_columns(const gemm_problem<T>& p, bool parallel) {
   const std::int64_t blocks = std::max(ceil_div(p.m, most_rows), ceil_div(threads, groups));
   parallel_for(groups * blocks, threads > 1, [&](std::int64_t task) {
     alignas(64) element of_c[room];
-    const std::int64_t group = task / blocks;
-    const std::int64_t row = part(p.m, blocks, task % blocks), rows = part(p.m, blocks, task % blocks + 1) - row;
-    element* const c = p.c + group * p.c_stride + row * p.ldc;
-    const part_of_side<T> a(left_side(p), group, row, 0), b(right_side(p), group, 0, 0);
-    gemm_problem<T> q = with_sides_exchanged(p, {});
-    q.n = q.ldc = rows;
-    q.a = b.data, q.a_source = b.source();
-    q.b = a.data, q.b_source = a.source();
-    q.c = of_c;
-    if (p.c_stride != 0) q.groups = 1;
-    if (p.accumulate) copy_transposed(c, p.ldc, rows, p.n, of_c, rows);
-    const gemm_run<T> run(q);
-    run(run.region(0));
-    copy_transposed(of_c, rows, p.n, rows, c, p.ldc);
-    finish_in_parts(p.finish, group, row, rows, 0, p.n, finish_at_once);
+    const std::int64_t i = task % blocks, row = part(p.m, blocks, i);
+    gemm_of_part_exchanged<T>(p, {task / blocks, row, part(p.m, blocks, i + 1) - row, 0, p.n}, of_c);
+  });
+}
+
+/// Whether B lies by columns and is so large that transposing A and C is less work than transposing B.
+template <class T>
+bool has_few_rows(const gemm_problem<T>& p) {
+  const bool lies_there = std::is_same_v<T, compute_t<T>> && !p.a_source && !p.b_source;
+  const bool alone = p.groups == 1 || (p.b_stride != 0 && p.c_stride != 0);
+  return lies_there && alone && p.b_transposed && !p.a_transposed && p.m >= 2 * width<T> &&
+         p.m <= 2 * tile_columns<T> && 2 * (p.m * p.k + p.m * p.n) <= p.n * p.k;
+}
+
+/// A product of few rows, by blocks of its columns. Nothing is staged there, so that memory is free for C^T.
+template <class T>
+void gemm_of_few_rows(const gemm_problem<T>& p, bool parallel) {
+  const std::int64_t threads = threads_for(p, parallel);
+  const std::int64_t most_columns = staged_lines<compute_t<T>>(p.m);
+  const std::int64_t a_thread = ceil_div(threads, p.groups);
+  const std::int64_t blocks = ceil_div(ceil_div(p.n, most_columns), a_thread) * a_thread;
+  parallel_for(p.groups * blocks, threads > 1, [&](std::int64_t task) {
+    const std::int64_t i = task % blocks, column = part(p.n, blocks, i);
+    gemm_of_part_exchanged<T>(p, {task / blocks, 0, p.m, column, part(p.n, blocks, i + 1) - column},
+                              staging<compute_t<T>>());
   });
 }
 
@@ -214,6 +247,7 @@ void gemm(const gemm_problem<T>& problem, bool parallel) {
                 parallel);
   }
   if (detail::has_few_columns(problem)) return detail::gemm_of_few_columns(problem, parallel);
+  if (detail::has_few_rows(problem)) return detail::gemm_of_few_rows(problem, parallel);
   const std::int64_t threads = detail::threads_for(problem, parallel);
   const detail::gemm_run<T> run(problem, threads);
   parallel_for(run.regions(), threads > 1, [&](std::int64_t i) { run(run.region(i)); });
