@@ -3,7 +3,9 @@
 // gemm.[nt.|tn.]<MxKxN>[.2t]=<value> GFLOP/s ratio=<times the best peer's> peer=<its name> of_peak=<share of what the
 // multiply-adds alone reach> error=<ours, the peer's>, then means and worst ratios; products of bfloat16 also beside
 // ours of float. gemm_fma is float by fused multiply-adds, as on processors without matrix registers, in the same
-// turns. Errors are roots of mean squares, relative to the sums of absolute products, in units of 2^-24.
+// turns. A round goes through all shapes, so that a slow moment of the machine hits few of a shape's rounds; ratios are
+// medians of those within a round. Errors are roots of mean squares, relative to the sums of absolute products, in units
+// of 2^-24.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -56,14 +58,24 @@ constexpr shape layers[] = {
 constexpr shape wide[] = {
     {form::nn, 256, 256, 1024}, {form::nn, 1024, 1024, 1024}, {form::nt, 256, 1024, 256}, {form::tn, 1024, 256, 256}};
 
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
 struct contender {
   std::string name;
   std::unique_ptr<bench::prepared> call;
-  std::vector<double> seconds;
+  std::vector<double> seconds = {};  ///< of a call, by round
 
-  double median() {
-    std::sort(seconds.begin(), seconds.end());
-    return seconds[seconds.size() / 2];
+  double typical() const { return median(seconds); }
+
+  /// How many times as fast as another one, in the same rounds.
+  double faster_than(const contender& other) const {
+    std::vector<double> ratios;
+    for (std::size_t round = 0; round < seconds.size(); ++round)
+      ratios.push_back(other.seconds[round] / seconds[round]);
+    return median(ratios);
   }
 };
 
@@ -155,11 +167,6 @@ double seconds_per_call(bench::prepared& call) {
   return run(std::max(1, static_cast<int>(4e-3 / guess)));
 }
 
-void take_turns(std::vector<contender>& contenders) {
-  for (int round = 0; round < 9; ++round)
-    for (contender& c : contenders) c.seconds.push_back(seconds_per_call(*c.call));
-}
-
 std::string name_of(const char* prefix, const shape& s, int threads) {
   const char* const kind = s.kind == form::nn ? "" : s.kind == form::nt ? "nt." : "tn.";
   return std::string(prefix).append(".") + kind + std::to_string(s.m) + "x" + std::to_string(s.k) + "x" +
@@ -228,7 +235,90 @@ struct summary {
   }
 };
 
+/// One shape on some threads, and all who compute it.
+template <class T>
+class trial {
+ public:
+  trial(const char* prefix, const shape& s, int threads, const std::vector<peer>& peers)
+      : prefix_(prefix), shape_(s), threads_(threads), data_(s) {
+    add("tessera", new ours<T>(data_.product, threads > 1));
+    if constexpr (sizeof(T) == 4) {
+      add("multiply_adds", new multiply_adds(threads));
+      add("fma", new ours<float>(data_.product, threads > 1, tessera::dot_algorithm::f32_f32_f32));
+    }
+    if constexpr (sizeof(T) == 2) {
+      in_float_.emplace(s);
+      add("float32", new ours<float>(in_float_->product, threads > 1));
+    }
+    first_peer_ = contenders_.size();
+    for (const peer& p : peers)
+      if (bench::prepared* const call = p.prepare(data_.product, threads)) add(p.name, call);
+  }
+
+  void take_turns() {
+    for (contender& c : contenders_) c.seconds.push_back(seconds_per_call(*c.call));
+  }
+
+  /// Prints what was measured, and adds ratios to the best peer; `fma_ratios` are those of fused multiply-adds, where
+  /// they are measured apart.
+  void report(summary& ratios, summary& fma_ratios) const {
+    const contender& mine = contenders_[0];
+    if constexpr (sizeof(T) == 2) {
+      print(prefix_, mine);
+      std::printf(" ratio=%.3f peer=float32\n", mine.faster_than(contenders_[1]));
+    }
+    print(prefix_, mine);
+    if (first_peer_ == contenders_.size()) {
+      std::printf(" peer=absent\n");
+      return;
+    }
+    const contender& best = *std::min_element(
+        contenders_.begin() + static_cast<std::ptrdiff_t>(first_peer_), contenders_.end(),
+        [&](const contender& x, const contender& y) { return mine.faster_than(x) < mine.faster_than(y); });
+    ratios.add(print_ratio(mine, best));
+    if constexpr (sizeof(T) == 4) {
+      std::printf(" of_peak=%.2f peer_of_peak=%.2f error=%.3f peer_error=%.3f\n", of_peak(mine), of_peak(best),
+                  error_of(*mine.call, data_), error_of(*best.call, data_));
+      const contender& by_fma = contenders_[2];
+      print((std::string(prefix_) + "_fma").c_str(), by_fma);
+      fma_ratios.add(print_ratio(by_fma, best));
+      std::printf(" of_peak=%.2f error=%.3f", of_peak(by_fma), error_of(*by_fma.call, data_));
+    }
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+
+ private:
+  void add(const std::string& name, bench::prepared* call) {
+    contenders_.push_back({name, std::unique_ptr<bench::prepared>(call)});
+  }
+  double flops() const {
+    return 2.0 * static_cast<double>(shape_.m) * static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
+  }
+  void print(const char* prefix, const contender& c) const {
+    std::printf("%s=%.1f GFLOP/s", name_of(prefix, shape_, threads_).c_str(), flops() / c.typical() * 1e-9);
+  }
+  static double print_ratio(const contender& c, const contender& best) {
+    const double ratio = c.faster_than(best);
+    std::printf(" ratio=%.3f peer=%s", ratio, best.name.c_str());
+    return ratio;
+  }
+  double of_peak(const contender& c) const {
+    return c.faster_than(contenders_[1]) * flops() / multiply_adds(threads_).flops();
+  }
+
+  const char* prefix_;
+  shape shape_;
+  int threads_;
+  operands<T> data_;
+  std::optional<operands<float>> in_float_;  ///< of what bfloat16 is compared with
+  std::vector<contender> contenders_;
+  std::size_t first_peer_ = 0;
+};
+
 struct session {
+  static constexpr int rounds = 9;
+
   std::vector<peer> peers = installed_peers();
   std::vector<std::string> wanted;
 
@@ -237,65 +327,17 @@ struct session {
                                          [&](const std::string& part) { return name.find(part) != name.npos; });
   }
 
-  /// `fma_ratios` are those of fused multiply-adds, where they are measured apart.
-  template <class T>
-  void measure(const char* prefix, const shape& s, int threads, summary& ratios, summary& fma_ratios) {
-    const std::string name = name_of(prefix, s, threads);
-    if (!wants(name)) return;
-    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
-    operands<T> data(s);
-    std::vector<contender> contenders;
-    contenders.push_back({"tessera", std::make_unique<ours<T>>(data.product, threads > 1), {}});
-    std::optional<operands<float>> in_float;  // of what bfloat16 is compared with
-    if constexpr (sizeof(T) == 4) {
-      contenders.push_back({"multiply_adds", std::make_unique<multiply_adds>(threads), {}});
-      contenders.push_back(
-          {"fma", std::make_unique<ours<float>>(data.product, threads > 1, tessera::dot_algorithm::f32_f32_f32), {}});
-    }
-    if constexpr (sizeof(T) == 2) {
-      in_float.emplace(s);
-      contenders.push_back({"float32", std::make_unique<ours<float>>(in_float->product, threads > 1), {}});
-    }
-    const auto first_peer = static_cast<std::ptrdiff_t>(contenders.size());
-    for (const peer& p : peers)
-      if (bench::prepared* const call = p.prepare(data.product, threads))
-        contenders.push_back({p.name, std::unique_ptr<bench::prepared>(call), {}});
-    take_turns(contenders);
-    const double flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-    const double mine = contenders[0].median();
-    if (sizeof(T) == 2)
-      std::printf("%s=%.1f GFLOP/s ratio=%.3f peer=float32\n", name.c_str(), flops / mine * 1e-9,
-                  contenders[1].median() / mine);
-    std::printf("%s=%.1f GFLOP/s", name.c_str(), flops / mine * 1e-9);
-    const auto best = std::min_element(contenders.begin() + first_peer, contenders.end(),
-                                       [](contender& x, contender& y) { return x.median() < y.median(); });
-    if (best == contenders.end()) {
-      std::printf(" peer=absent\n");
-      return;
-    }
-    const double ratio = best->median() / mine;
-    std::printf(" ratio=%.3f peer=%s", ratio, best->name.c_str());
-    if (sizeof(T) == 4) {
-      const double peak = multiply_adds(threads).flops() / contenders[1].median();
-      std::printf(" of_peak=%.2f peer_of_peak=%.2f", flops / mine / peak, flops / best->median() / peak);
-      std::printf(" error=%.3f peer_error=%.3f", error_of(*contenders[0].call, data), error_of(*best->call, data));
-      const double by_fma = contenders[2].median();
-      std::printf("\n%s=%.1f GFLOP/s ratio=%.3f peer=%s of_peak=%.2f error=%.3f",
-                  name_of((std::string(prefix) + "_fma").c_str(), s, threads).c_str(), flops / by_fma * 1e-9,
-                  best->median() / by_fma, best->name.c_str(), flops / by_fma / peak,
-                  error_of(*contenders[2].call, data));
-      fma_ratios.add(best->median() / by_fma);
-    }
-    std::printf("\n");
-    std::fflush(stdout);
-    ratios.add(ratio);
-  }
-
   template <class T, std::size_t N>
   void measure_all(const char* prefix, const shape (&shapes)[N]) {
     for (const int threads : {1, 2}) {
+      const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+      std::vector<std::unique_ptr<trial<T>>> trials;
+      for (const shape& s : shapes)
+        if (wants(name_of(prefix, s, threads))) trials.push_back(std::make_unique<trial<T>>(prefix, s, threads, peers));
+      for (int round = 0; round < rounds; ++round)
+        for (const auto& t : trials) t->take_turns();
       summary ratios, fma_ratios;
-      for (const shape& s : shapes) measure<T>(prefix, s, threads, ratios, fma_ratios);
+      for (const auto& t : trials) t->report(ratios, fma_ratios);
       ratios.print(std::string(prefix) + (threads > 1 ? ".2t" : ".1t"));
       fma_ratios.print(std::string(prefix) + (threads > 1 ? "_fma.2t" : "_fma.1t"));
     }
