@@ -55,8 +55,6 @@ struct fused_kernel {
   static constexpr std::int64_t width = lane_set::width;
   template <dtype D>
   using vector = typename lane_set::template vector<D>;
-  /// How far ahead of what is read memory is asked for.
-  static constexpr std::size_t bytes_ahead = 2048;
 
   /// Registers by element type; the arrays are taken apart by the compiler.
   struct registers {
@@ -114,7 +112,7 @@ struct fused_kernel {
     constexpr graph::source_mode mode = code::mode(I);
     const auto* from = reinterpret_cast<const storage_t<type>*>(row.at[I]);
     if constexpr (mode == graph::source_mode::contiguous) {
-      __builtin_prefetch(from + column + bytes_ahead / sizeof *from);
+      __builtin_prefetch(row.at[I] + column * static_cast<std::int64_t>(sizeof *from) + row.ahead[I]);
       r.template get<type>(I) = lane_set::template load<type>(from + column);
     } else if constexpr (mode == graph::source_mode::strided) {
       r.template get<type>(I) = lane_set::template load_strided<type>(from + column * row.strides[I], row.strides[I]);
@@ -163,6 +161,7 @@ struct fused_kernel {
   static void store(registers& r, const fused_row& row, std::int64_t column) {
     constexpr dtype type = code::result_type(I);
     auto* to = reinterpret_cast<storage_t<type>*>(row.at[code::sources + I]) + column;
+    __builtin_prefetch(reinterpret_cast<std::byte*>(to) + row.ahead[code::sources + I], 1);
     lane_set::template store<type>(to, r.template get<type>(code::result_register(I)));
   }
 
