@@ -102,10 +102,10 @@ tokens<T> random_tokens(std::uint64_t seed) {
 }
 
 void report(const char* part, std::int64_t length, const std::vector<bench::contender>& contenders) {
-  const std::vector<double> seconds = bench::median_seconds(contenders, 9, 2);
-  std::printf("attention.%s.T%d=%.3f ms ratio=%.2f peer=written_out", part, static_cast<int>(length), 1e3 * seconds[0],
-              seconds[1] / seconds[0]);
-  if (seconds.size() > 2) std::printf(" products=%.2f", seconds[2] / seconds[1]);
+  const bench::turns turns(contenders, 9, 2);
+  std::printf("attention.%s.T%d=%.3f ms ratio=%.2f peer=written_out", part, static_cast<int>(length),
+              1e3 * turns.seconds(0), turns.ratio(1, 0));
+  if (turns.size() > 2) std::printf(" products=%.2f", turns.ratio(2, 1));
   std::printf("\n");
 }
 

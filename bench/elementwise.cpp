@@ -59,18 +59,17 @@ void measure(const char* size, int calls) {
       contenders.push_back({"loop", [c] { c->by_loop(); }});
     }
     for (const work& w : all) contenders.push_back({w.name, w.run});
-    const std::vector<double> seconds = bench::median_seconds(contenders, 9, calls);
-    const auto rate = [](std::size_t arrays, double took) {
-      return static_cast<double>(arrays) * 4.0 * static_cast<double>(N) / took * 1e-9;
+    const bench::turns turns(contenders, 9, calls);
+    const auto faster = [&](std::size_t i) { return turns.ratio(i, i + 1) < 1 ? i : i + 1; };
+    const std::size_t copy_one = faster(0), copy_three = faster(2);
+    const auto print = [&](const char* name, std::size_t arrays, std::size_t contender) {
+      std::printf("elementwise.%s.%s.%dt=%.1f GB/s ratio=%.2f peer=copy\n", name, size, threads,
+                  static_cast<double>(arrays) * 4.0 * static_cast<double>(N) / turns.seconds(contender) * 1e-9,
+                  turns.ratio(arrays == 1 ? copy_one : copy_three, contender));
     };
-    const double copied[] = {rate(1, std::min(seconds[0], seconds[1])), rate(3, std::min(seconds[2], seconds[3]))};
-    std::printf("elementwise.copy_one.%s.%dt=%.1f GB/s ratio=1.00 peer=copy\n", size, threads, copied[0]);
-    std::printf("elementwise.copy_three.%s.%dt=%.1f GB/s ratio=1.00 peer=copy\n", size, threads, copied[1]);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const double ours = rate(all[i].arrays, seconds[4 + i]);
-      std::printf("elementwise.%s.%s.%dt=%.1f GB/s ratio=%.2f peer=copy\n", all[i].name, size, threads, ours,
-                  ours / copied[all[i].arrays / 2]);
-    }
+    print("copy_one", 1, copy_one);
+    print("copy_three", 3, copy_three);
+    for (std::size_t i = 0; i < all.size(); ++i) print(all[i].name, all[i].arrays, 4 + i);
   }
 }
 
@@ -99,12 +98,12 @@ void measure_functions() {
                                             {"random_uniform", [&] { ts::jit<random_uniform>(key); }},
                                             {"random_normal", [&] { ts::jit<random_normal>(key); }},
                                             {"random_bernoulli", [&] { ts::jit<random_bernoulli>(key); }}};
-  const std::vector<double> seconds = bench::median_seconds(all, 15, 50);
-  const std::vector<double> took = bench::median_seconds(draws, 15, 50);
+  const bench::turns functions(all, 15, 50), drawing(draws, 15, 50);
   for (std::size_t i = 0; i < draws.size(); ++i)
-    std::printf("elementwise.%s=%.2f GB/s ratio=none peer=none\n", draws[i].name.c_str(), n * 4 / took[i] * 1e-9);
+    std::printf("elementwise.%s=%.2f GB/s ratio=none peer=none\n", draws[i].name.c_str(),
+                n * 4 / drawing.seconds(i) * 1e-9);
   for (std::size_t i = 0; i < all.size(); ++i)
-    std::printf("elementwise.%s=%.3f ns ratio=none peer=none\n", all[i].name.c_str(), seconds[i] / n * 1e9);
+    std::printf("elementwise.%s=%.3f ns ratio=none peer=none\n", all[i].name.c_str(), functions.seconds(i) / n * 1e9);
 }
 
 }  // namespace

@@ -35,9 +35,9 @@ int main() {
   const std::vector<bench::contender> steps{{one::name, make_step<one>()},
                                             {data8::name, make_step<data8>()},
                                             {data2_model4::name, make_step<data2_model4>()}};
-  const std::vector<double> seconds = bench::median_seconds(steps, 15, 20);
+  const bench::turns turns(steps, 15, 20);
   for (std::size_t i = 0; i < steps.size(); ++i)
-    std::printf("fashion.step_us.%s=%.0f\n", steps[i].name.c_str(), seconds[i] * 1e6);
-  std::printf("mesh_overhead=%.3f\n", seconds[1] / seconds[0]);
+    std::printf("fashion.step_us.%s=%.0f\n", steps[i].name.c_str(), turns.seconds(i) * 1e6);
+  std::printf("mesh_overhead=%.3f\n", turns.ratio(1, 0));
   return 0;
 }

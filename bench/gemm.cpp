@@ -27,6 +27,7 @@
 #include <tessera/runtime/dot_algorithm.hpp>
 
 #include "peers/peer.hpp"
+#include "support.hpp"
 
 namespace {
 
@@ -58,25 +59,15 @@ constexpr shape layers[] = {
 constexpr shape wide[] = {
     {form::nn, 256, 256, 1024}, {form::nn, 1024, 1024, 1024}, {form::nt, 256, 1024, 256}, {form::tn, 1024, 256, 256}};
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 struct contender {
   std::string name;
   std::unique_ptr<bench::prepared> call;
   std::vector<double> seconds = {};  ///< of a call, by round
 
-  double typical() const { return median(seconds); }
+  double typical() const { return bench::median(seconds); }
 
-  /// How many times as fast as another one, in the same rounds.
-  double faster_than(const contender& other) const {
-    std::vector<double> ratios;
-    for (std::size_t round = 0; round < seconds.size(); ++round)
-      ratios.push_back(other.seconds[round] / seconds[round]);
-    return median(ratios);
-  }
+  /// How many times as fast as another one.
+  double faster_than(const contender& other) const { return bench::median_ratio(other.seconds, seconds); }
 };
 
 struct peer {

@@ -60,15 +60,14 @@ int main() {
   const std::vector<bench::contender> steps{{"sgd_momentum", make_step(ts::optim::sgd(0.1, 0.9))},
                                             {"adamw", make_step(ts::optim::adamw(1e-3))},
                                             {"copy", [&] { copy.by_memcpy(); }}};
-  const std::vector<double> seconds = bench::median_seconds(steps, 9, 3);
-  const double copied = copy.bytes() / seconds[2];
+  const bench::turns turns(steps, 9, 3);
   const double bytes[] = {20 * parameters, 28 * parameters};
   for (std::size_t i = 0; i < 2; ++i) {
     const char* const name = steps[i].name.c_str();
-    std::printf("optimizer.step_ms.%s=%.3f\n", name, seconds[i] * 1e3);
-    std::printf("optimizer.of_copy_bandwidth.%s=%.3f\n", name, bytes[i] / seconds[i] / copied);
+    std::printf("optimizer.step_ms.%s=%.3f\n", name, turns.seconds(i) * 1e3);
+    std::printf("optimizer.of_copy_bandwidth.%s=%.3f\n", name, bytes[i] / copy.bytes() * turns.ratio(2, i));
     if (const auto peer = peer_milliseconds(name))
-      std::printf("optimizer.speedup.%s=%.2f\n", name, *peer / (seconds[i] * 1e3));
+      std::printf("optimizer.speedup.%s=%.2f\n", name, *peer / (turns.seconds(i) * 1e3));
     else std::printf("optimizer.speedup.%s=peer=absent\n", name);
   }
 }

@@ -17,10 +17,10 @@ inline constexpr auto transformer_gradient = remat::gradient<remat::transformer_
 
 /// Prints the ratio of each contender to the first.
 void compare(const char* program, const std::vector<bench::contender>& contenders) {
-  const std::vector<double> seconds = bench::median_seconds(contenders, 9, 1);
-  std::printf("remat.%s.none_ms=%.2f\n", program, 1e3 * seconds[0]);
+  const bench::turns turns(contenders, 9, 1);
+  std::printf("remat.%s.none_ms=%.2f\n", program, 1e3 * turns.seconds(0));
   for (std::size_t i = 1; i < contenders.size(); ++i)
-    std::printf("remat.%s.%s=%.3f\n", program, contenders[i].name.c_str(), seconds[i] / seconds[0]);
+    std::printf("remat.%s.%s=%.3f\n", program, contenders[i].name.c_str(), turns.ratio(i, 0));
 }
 
 template <class Shape>

@@ -118,10 +118,9 @@ struct written_out {
 
 template <class Ours, class Peer>
 void report(const char* what, written_out& peer, std::int64_t arrays, Ours ours, Peer alone) {
-  const auto seconds =
-      bench::median_seconds({{"ours", ours}, {"alone", alone}, {"copy", [&] { peer.copy(arrays); }}}, 9, 1);
-  std::printf("rows.%s=%.3f ms copy=%.2f ratio=%.2f peer=written_out\n", what, 1e3 * seconds[0],
-              seconds[0] / seconds[2], seconds[1] / seconds[0]);
+  const bench::turns turns({{"ours", ours}, {"alone", alone}, {"copy", [&] { peer.copy(arrays); }}}, 9, 1);
+  std::printf("rows.%s=%.3f ms copy=%.2f ratio=%.2f peer=written_out\n", what, 1e3 * turns.seconds(0),
+              turns.ratio(0, 2), turns.ratio(1, 0));
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ void compare(const workload& w, int threads, bench::served_peer& peer) {
   const double mine = bench::median(ours);
   if (theirs.size() == ours.size())
     std::printf("steps.%s.%dt=%.4f ms ratio=%.2f peer=pytorch\n", w.name, threads, 1e3 * mine,
-                bench::median(theirs) / mine);
+                bench::median_ratio(theirs, ours));
   else std::printf("steps.%s.%dt=%.4f ms ratio=none peer=absent\n", w.name, threads, 1e3 * mine);
   std::fflush(stdout);
 }
@@ -112,7 +112,7 @@ inline constexpr auto twice = [](auto v) { return v + v; };
 /// Steps of nothing but one scalar: what calling costs.
 void print_empty_step() {
   const auto x = ts::device_put<ts::shape<>, ts::P<>, ts::mesh<>>(std::vector<float>{1});
-  const double seconds = bench::median_seconds({{"empty", [&] { ts::jit<twice>(x); }}}, 9, 1000)[0];
+  const double seconds = bench::turns({{"empty", [&] { ts::jit<twice>(x); }}}, 9, 1000).seconds(0);
   std::printf("steps.empty=%.2f us ratio=none peer=none\n", 1e6 * seconds);
 }
 

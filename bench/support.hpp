@@ -21,6 +21,13 @@ inline double median(std::vector<double> values) {
   return *middle;
 }
 
+/// The median over rounds of how many times as long one contender took as another.
+inline double median_ratio(const std::vector<double>& seconds, const std::vector<double>& others) {
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < seconds.size(); ++round) ratios.push_back(seconds[round] / others[round]);
+  return median(ratios);
+}
+
 /// Seconds one call takes, `calls` being timed together.
 inline double seconds_a_call(const std::function<void()>& run, int calls) {
   const auto begin = std::chrono::steady_clock::now();
@@ -28,18 +35,27 @@ inline double seconds_a_call(const std::function<void()>& run, int calls) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / calls;
 }
 
-/// For each contender the median over `rounds` of the seconds one call takes, `calls` being timed together; contenders
-/// take turns in every round, after one round that does not count.
-inline std::vector<double> median_seconds(const std::vector<contender>& contenders, int rounds, int calls) {
-  std::vector<std::vector<double>> seen(contenders.size());
-  for (int round = -1; round < rounds; ++round)
-    for (std::size_t i = 0; i < contenders.size(); ++i) {
-      const double took = seconds_a_call(contenders[i].run, calls);
-      if (round >= 0) seen[i].push_back(took);
-    }
-  std::vector<double> medians;
-  for (const std::vector<double>& times : seen) medians.push_back(median(times));
-  return medians;
-}
+/// What contenders took that took turns in every round, after one round that does not count.
+class turns {
+ public:
+  turns(const std::vector<contender>& contenders, int rounds, int calls) : seconds_(contenders.size()) {
+    for (int round = -1; round < rounds; ++round)
+      for (std::size_t i = 0; i < contenders.size(); ++i) {
+        const double took = seconds_a_call(contenders[i].run, calls);
+        if (round >= 0) seconds_[i].push_back(took);
+      }
+  }
+
+  std::size_t size() const { return seconds_.size(); }
+
+  /// Seconds of a call of the i-th contender.
+  double seconds(std::size_t i) const { return median(seconds_[i]); }
+
+  /// How many times as long the i-th took as the j-th.
+  double ratio(std::size_t i, std::size_t j) const { return median_ratio(seconds_[i], seconds_[j]); }
+
+ private:
+  std::vector<std::vector<double>> seconds_;
+};
 
 }  // namespace bench

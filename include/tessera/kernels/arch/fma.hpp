@@ -42,6 +42,15 @@ xsimd::batch<T> fms(const xsimd::batch<T>& x, const xsimd::batch<T>& y, const xs
   return xsimd::fms(x, y, z);
 }
 
+/// x, which the compiler then has in a register: it would have each of a few multiply-adds read it from memory.
+template <class T>
+[[gnu::always_inline]] inline xsimd::batch<T> in_register(xsimd::batch<T> x) {
+#if defined(__x86_64__)
+  asm("" : "+v"(x.data));
+#endif
+  return x;
+}
+
 /// x 2^n for n from -252 to 254, rounded once.
 inline xsimd::batch<float> scaled(const xsimd::batch<float>& x, const xsimd::batch<float>& n) {
 #if defined(__AVX512F__)

@@ -185,6 +185,9 @@ class gemm_run {
     return block;
   }
 
+  /// For so few panels of rows B is not worth packing.
+  static constexpr std::int64_t too_few_to_pack = 2;
+
   /// All rows of the strip times its columns of B, over `steps`; `next` are the steps after them. Panels of B are
   /// packed just before their first use, several at a time where they have to be made.
   void multiply_strip(const gemm_region& strip, gemm_steps steps, gemm_steps next, packed* packed_a,
@@ -192,18 +195,20 @@ class gemm_run {
     const std::int64_t row_blocks = ceil_div(strip.row_end - strip.row_begin, panels_at_once());
     const std::int64_t packed_at_once = b_.source ? staged_lines<T>(steps.depth) / tile_columns<T> : 1;
     const bool keep = row_blocks > 1 || b_.source;
+    const std::int64_t panels = strip.row_end - strip.row_begin;
     for (std::int64_t i = 0; i < row_blocks; ++i) {
       const gemm_region block = block_of_rows(strip, i);
       if (!a_in_place()) pack_rows_of_a(block, steps.start, steps.depth, packed_a);
       std::int64_t finished = strip.column_begin;
       for (std::int64_t q = strip.column_begin; q < strip.column_end; ++q) {
         packed* const panel = packed_b + (keep ? q - strip.column_begin : 0) * steps.depth * tile_columns<T>;
-        const bool fresh = i == 0 && packed_by_tiles(block, q);
-        if (i == 0 && !fresh && (q - strip.column_begin) % packed_at_once == 0)
+        const b_state state = i > 0 ? b_state::packed : state_of_b(block, q, panels <= too_few_to_pack);
+        if (i == 0 && state == b_state::packed && (q - strip.column_begin) % packed_at_once == 0)
           pack_panels_of_b(strip.batch, q, std::min(q + packed_at_once, strip.column_end), steps.start, steps.depth,
                            panel);
-        gemm_upcoming upcoming = after_panel(strip, i, i + 1 == row_blocks, q, steps, next);
-        multiply_panel(block, q, steps, packed_a, panel, fresh, upcoming);
+        gemm_upcoming upcoming;  // a single tile has no time to ask for what the next one reads
+        if (panels > 1) upcoming = after_panel(strip, i, i + 1 == row_blocks, q, steps, next);
+        multiply_panel(block, q, steps, packed_a, panel, state, upcoming);
         const bool end = q + 1 == strip.column_end;
         if (p_.finish && steps.end() == read_ && (end || worth_finishing(block, q + 1 - finished))) {
           finish(block, finished, q + 1);
@@ -231,10 +236,13 @@ class gemm_run {
     return upcoming;
   }
 
-  /// Whether the first tile of a panel packs B for the others: it reads B where it lies.
-  bool packed_by_tiles(const gemm_region& block, std::int64_t q) const {
-    return std::is_same_v<T, packed> && !b_.source && !p_.b_transposed && depth_groups_ == 1 &&
-           panel_columns(q) % width<T> == 0 && rows_of_panel(block.row_begin % panels_) == tile_rows<T>;
+  /// How the first tile of a panel reads B: from where it lies if it can, as all tiles do where they are few.
+  b_state state_of_b(const gemm_region& block, std::int64_t q, bool few) const {
+    const bool readable = std::is_same_v<T, packed> && !b_.source && !p_.b_transposed && depth_groups_ == 1 &&
+                          panel_columns(q) % width<T> == 0;
+    if (!readable) return b_state::packed;
+    if (few) return b_state::in_place;
+    return rows_of_panel(block.row_begin % panels_) == tile_rows<T> ? b_state::fresh : b_state::packed;
   }
 
   /// What the panel q of B is packed from.
@@ -311,14 +319,13 @@ class gemm_run {
   }
 
   void multiply_panel(const gemm_region& block, std::int64_t q, gemm_steps steps, const packed* packed_a,
-                      packed* panel_of_b, bool fresh, gemm_upcoming& upcoming) const {
+                      packed* panel_of_b, b_state state, gemm_upcoming& upcoming) const {
     const bool accumulate = p_.accumulate || steps.start > 0;
     const std::int64_t columns = panel_columns(q);
     const a_layout layout = p_.a_transposed ? a_layout::steps : a_layout::rows;
-    b_state state = fresh ? b_state::fresh : b_state::packed;
     gemm_tile_operands<packed> from{packed_a, a_in_place() ? p_.lda : packed_row, nullptr, p_.ldb, panel_of_b};
     if constexpr (std::is_same_v<T, packed>)
-      if (fresh) from.b = b_.of(block.batch).at(panel_column(q), steps.start);
+      if (state != b_state::packed) from.b = b_.of(block.batch).at(panel_column(q), steps.start);
     for_each_group(block, [&](std::int64_t group, std::int64_t first, std::int64_t last) {
       packed* c = p_.c + group * p_.c_stride + panel_row(first) * p_.ldc + panel_column(q);
       if constexpr (std::is_same_v<T, packed>)
@@ -327,7 +334,7 @@ class gemm_run {
         const std::int64_t rows = rows_of_panel(r);
         gemm_tile_any(rows, columns, steps.depth, layout, state, from, c, p_.ldc, accumulate,
                       upcoming.take(steps.depth));
-        state = b_state::packed;
+        if (state == b_state::fresh) state = b_state::packed;
         from.a += a_in_place() ? rows * p_.lda : packed_panel_of_a(steps.depth);
         c += rows * p_.ldc;
       }

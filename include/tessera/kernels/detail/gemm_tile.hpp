@@ -140,8 +140,8 @@ void for_each_part(gemm_steps steps, std::int64_t group_depth, F&& f) {
 /// How a tile reads A: rows, a_step elements from one to the next, or steps of Rows elements, one behind the other.
 enum class a_layout { rows, steps };
 
-/// How a tile reads B: packed, or from where it lies, packing it for the tiles after this one.
-enum class b_state { packed, fresh };
+/// How a tile reads B: packed, or from where it lies, or so while packing it for the tiles after this one.
+enum class b_state { packed, in_place, fresh };
 
 /// What tiles read: A, and B either packed at `panel` or, b_step elements from one step to the next, at `b`.
 template <class T>
@@ -161,7 +161,8 @@ void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std:
   constexpr bool by_rows = Layout == a_layout::rows;
   constexpr bool packs = State == b_state::fresh;
   T* panel = from.panel;
-  const T* b = packs ? from.b : panel;
+  constexpr bool in_place = State != b_state::packed;
+  const T* b = in_place ? from.b : panel;
   const T* row[std::size_t{by_rows ? Rows : 1}]{from.a};
   if constexpr (by_rows)
     unrolled<Rows>([&](auto i) __attribute__((always_inline)) { row[i] = from.a + i * from.a_step; });
@@ -171,7 +172,7 @@ void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std:
       __attribute__((always_inline)) {
     batch<T> right[std::size_t{Vectors}];
     unrolled<Vectors>([&](auto j) __attribute__((always_inline)) {
-      right[j] = batch<T>::load_unaligned(step_of_b + j * width<T>);
+      right[j] = in_register(batch<T>::load_unaligned(step_of_b + j * width<T>));
       if constexpr (packs) right[j].store_unaligned(panel + p_offset + j * width<T>);
     });
     unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
@@ -182,7 +183,7 @@ void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std:
     });
   };
   constexpr std::int64_t packed_step = Vectors * width<T>;
-  const std::int64_t b_step = packs ? from.b_step : packed_step;
+  const std::int64_t b_step = in_place ? from.b_step : packed_step;
   const T* row_of_c = c;
   std::int64_t p = 0;
   for (; p <= depth - steps_together;
@@ -211,11 +212,11 @@ void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std:
 template <class T>
 using gemm_tile_function = void (*)(std::int64_t, const gemm_tile_operands<T>&, T*, std::int64_t, bool, gemm_ahead);
 
-/// gemm_tiles<T, Layout>[(vectors - 1) * tile_rows + rows - 1] is the tile of that many rows and vectors on packed B.
-template <class T, a_layout Layout>
+/// gemm_tiles<T, Layout, State>[(vectors - 1) * tile_rows + rows - 1] is the tile of that many rows and vectors.
+template <class T, a_layout Layout, b_state State>
 inline constexpr auto gemm_tiles = []<int... I>(std::integer_sequence<int, I...>) {
   return std::array<gemm_tile_function<T>, sizeof...(I)>{
-      gemm_tile<T, I % tile_rows<T> + 1, I / tile_rows<T> + 1, Layout, b_state::packed>...};
+      gemm_tile<T, I % tile_rows<T> + 1, I / tile_rows<T> + 1, Layout, State>...};
 }
 (std::make_integer_sequence<int, tile_rows<T> * tile_vectors<T>>{});
 
@@ -225,6 +226,14 @@ inline constexpr auto gemm_packing_tiles = []<int... I>(std::integer_sequence<in
   return std::array<gemm_tile_function<T>, sizeof...(I)>{gemm_tile<T, tile_rows<T>, I + 1, Layout, b_state::fresh>...};
 }
 (std::make_integer_sequence<int, tile_vectors<T>>{});
+
+template <class T, a_layout Layout>
+gemm_tile_function<T> gemm_tile_of(std::int64_t rows, std::int64_t vectors, b_state state) {
+  const auto index = static_cast<std::size_t>((vectors - 1) * tile_rows<T> + rows - 1);
+  if (state == b_state::fresh) return gemm_packing_tiles<T, Layout>[static_cast<std::size_t>(vectors - 1)];
+  return state == b_state::packed ? gemm_tiles<T, Layout, b_state::packed>[index]
+                                  : gemm_tiles<T, Layout, b_state::in_place>[index];
+}
 
 /// A tile of whole vectors, of which C has `columns` columns. Not inlined: a place for its array would cost whole
 /// tiles.
@@ -245,18 +254,13 @@ template <class T>
 }
 
 /// The same for any count of columns up to tile_columns: those beyond `columns` are computed from B's padding and
-/// dropped. B is packed unless it is `fresh`: then there are tile_rows rows and whole vectors.
+/// dropped. Where B is not packed there are whole vectors, and where it is fresh tile_rows rows.
 template <class T>
 void gemm_tile_any(std::int64_t rows, std::int64_t columns, std::int64_t depth, a_layout layout, b_state state,
                    const gemm_tile_operands<T>& from, T* c, std::int64_t c_step, bool accumulate, gemm_ahead ahead) {
   const std::int64_t vectors = (columns + width<T> - 1) / width<T>;
-  const auto index = static_cast<std::size_t>((vectors - 1) * tile_rows<T> + rows - 1);
-  const auto by_vectors = static_cast<std::size_t>(vectors - 1);
-  const auto tile = layout == a_layout::rows
-                        ? (state == b_state::packed ? gemm_tiles<T, a_layout::rows>[index]
-                                                    : gemm_packing_tiles<T, a_layout::rows>[by_vectors])
-                        : (state == b_state::packed ? gemm_tiles<T, a_layout::steps>[index]
-                                                    : gemm_packing_tiles<T, a_layout::steps>[by_vectors]);
+  const auto tile = layout == a_layout::rows ? gemm_tile_of<T, a_layout::rows>(rows, vectors, state)
+                                             : gemm_tile_of<T, a_layout::steps>(rows, vectors, state);
   if (columns == vectors * width<T>) {
     tile(depth, from, c, c_step, accumulate, ahead);
     return;
