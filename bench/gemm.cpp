@@ -3,9 +3,9 @@
 // gemm.[nt.|tn.]<MxKxN>[.2t]=<value> GFLOP/s ratio=<times the best peer's> peer=<its name> of_peak=<share of what the
 // multiply-adds alone reach> error=<ours, the peer's>, then means and worst ratios; products of bfloat16 also beside
 // ours of float. gemm_fma is float by fused multiply-adds, as on processors without matrix registers, in the same
-// turns. A round goes through all shapes, so that a slow moment of the machine hits few of a shape's rounds; ratios are
-// medians of those within a round. Errors are roots of mean squares, relative to the sums of absolute products, in units
-// of 2^-24.
+// turns. A round goes through all shapes, so that a slow moment of the machine hits few of a shape's rounds, and takes
+// five turns at each; ratios are medians of those within a round. Errors are roots of mean squares, relative to the
+// sums of absolute products, in units of 2^-24.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -246,8 +246,13 @@ class trial {
       if (bench::prepared* const call = p.prepare(data_.product, threads)) add(p.name, call);
   }
 
+  /// A round: each contender's median of a few turns.
   void take_turns() {
-    for (contender& c : contenders_) c.seconds.push_back(seconds_per_call(*c.call));
+    constexpr int turns = 5;
+    std::vector<std::vector<double>> seconds(contenders_.size());
+    for (int turn = 0; turn < turns; ++turn)
+      for (std::size_t i = 0; i < contenders_.size(); ++i) seconds[i].push_back(seconds_per_call(*contenders_[i].call));
+    for (std::size_t i = 0; i < contenders_.size(); ++i) contenders_[i].seconds.push_back(bench::median(seconds[i]));
   }
 
   /// Prints what was measured, and adds ratios to the best peer; `fma_ratios` are those of fused multiply-adds, where
