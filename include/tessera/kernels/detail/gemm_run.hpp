@@ -93,21 +93,19 @@ class gemm_run {
     return std::min(ceil_div(panels, parts) * parts, lines);
   }
 
-  /// What it costs to pack an element of A and of B, in quarters of a vector operation.
-  std::int64_t packing_a() const {
-    if (a_in_place()) return 0;
-    return a_.source ? 8 : 1;
-  }
+  /// What it costs to read or pack an element of A and of B, in quarters of a vector operation.
+  std::int64_t packing_a() const { return a_.source ? 8 : 1; }
   std::int64_t packing_b() const {
     if (b_.source) return 8;
     return p_.b_transposed ? 4 : 1;
   }
 
-  /// The cut into `parts` that keeps the largest part cheapest: multiplications and what it packs.
+  /// The cut into `parts` that keeps the largest part cheapest, multiplications and what it packs; of equal ones that
+  /// into the most parts of rows, which threads then have to themselves.
   gemm_cut best_cut(std::int64_t parts) const {
     gemm_cut best;
     std::int64_t least = INT64_MAX;
-    for (std::int64_t of_rows = 1; of_rows <= parts; ++of_rows) {
+    for (std::int64_t of_rows = parts; of_rows >= 1; --of_rows) {
       if (parts % of_rows != 0) continue;
       const std::int64_t rows = ceil_div(p_.m * row_groups_, of_rows);
       const std::int64_t columns = ceil_div(vectors(), parts / of_rows);
