@@ -4,7 +4,7 @@
 // multiply-adds alone reach> error=<ours, the peer's>, then means and worst ratios; products of bfloat16 also beside
 // ours of float. gemm_fma is float by fused multiply-adds, as on processors without matrix registers, in the same
 // turns. A round goes through all shapes, so that a slow moment of the machine hits few of a shape's rounds, and takes
-// five turns at each; ratios are medians of those within a round. Errors are roots of mean squares, relative to the
+// five turns at each; ratios are medians over rounds of those within one. Errors are roots of mean squares, relative to the
 // sums of absolute products, in units of 2^-24.
 #include <algorithm>
 #include <chrono>
@@ -55,6 +55,12 @@ constexpr shape layers[] = {
     {form::nn, 32, 784, 256},  {form::nn, 32, 256, 128},  {form::nn, 32, 128, 10},   {form::nt, 32, 10, 128},
     {form::nt, 32, 128, 256},  {form::tn, 784, 32, 256},  {form::tn, 256, 32, 128},  {form::tn, 128, 32, 10},
 };
+
+/// A few rows or columns, as when one sample or a few are run through a layer.
+constexpr shape few[] = {{form::nn, 1, 512, 512},    {form::nn, 4, 512, 512},   {form::nn, 8, 512, 512},
+                         {form::nn, 12, 1024, 1024}, {form::nn, 1, 1024, 4096}, {form::tn, 4, 512, 512},
+                         {form::nt, 1, 512, 512},    {form::nt, 4, 512, 512},   {form::nt, 32, 512, 2048},
+                         {form::nn, 512, 512, 1},    {form::tn, 512, 512, 1}};
 
 constexpr shape wide[] = {
     {form::nn, 256, 256, 1024}, {form::nn, 1024, 1024, 1024}, {form::nt, 256, 1024, 256}, {form::tn, 1024, 256, 256}};
@@ -145,12 +151,7 @@ struct multiply_adds final : bench::prepared {
 /// One turn: the threads of the one before it have gone to sleep, a few calls warm the caches, then a few milliseconds
 /// are measured.
 double seconds_per_call(bench::prepared& call) {
-  using clock = std::chrono::steady_clock;
-  const auto run = [&](int calls) {
-    const auto start = clock::now();
-    for (int i = 0; i < calls; ++i) call.run();
-    return std::chrono::duration<double>(clock::now() - start).count() / calls;
-  };
+  const auto run = [&](int calls) { return bench::seconds_a_call([&] { call.run(); }, calls); };
   std::this_thread::sleep_for(std::chrono::milliseconds(8));
   run(2);
   const double guess = run(2);
@@ -248,9 +249,9 @@ class trial {
 
   /// A round: each contender's median of a few turns.
   void take_turns() {
-    constexpr int turns = 5;
+    constexpr int turns_a_round = 5;
     std::vector<std::vector<double>> seconds(contenders_.size());
-    for (int turn = 0; turn < turns; ++turn)
+    for (int turn = 0; turn < turns_a_round; ++turn)
       for (std::size_t i = 0; i < contenders_.size(); ++i) seconds[i].push_back(seconds_per_call(*contenders_[i].call));
     for (std::size_t i = 0; i < contenders_.size(); ++i) contenders_[i].seconds.push_back(bench::median(seconds[i]));
   }
@@ -348,5 +349,6 @@ int main(int count, char** arguments) {
   run.measure_all<double>("gemm_f64", wide);
   run.measure_all<tessera::bfloat16>("gemm_bf16", large);
   run.measure_all<float>("gemm_layer", layers);
+  run.measure_all<float>("gemm_few", few);
   run.measure_all<float>("gemm", large);
 }

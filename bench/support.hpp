@@ -35,7 +35,7 @@ inline double seconds_a_call(const std::function<void()>& run, int calls) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / calls;
 }
 
-/// What contenders took that took turns in every round, after one round that does not count.
+/// Contenders that take turns in each round, after one round that does not count. Figures are medians over rounds.
 class turns {
  public:
   turns(const std::vector<contender>& contenders, int rounds, int calls) : seconds_(contenders.size()) {

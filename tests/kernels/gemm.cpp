@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <new>
 #include <vector>
@@ -142,6 +143,8 @@ TEMPLATE_TEST_CASE("gemm is the naive product where it is cut into several cache
     require_naive(wide, false);
     instance<TestType> low(41, 2100, 270, form & 1, form & 2, 1, grouping::batched, edge::front, 1);
     require_naive(low, true);
+    instance<TestType> lower(13, 5500, 270, form & 1, form & 2);
+    require_naive(lower, false);
   }
 }
 
@@ -159,6 +162,27 @@ TEMPLATE_TEST_CASE("gemm is the naive product for groups: batched, with a shared
             }
 }
 
+TEST_CASE("gemm reads no step that it is told not to read") {
+  const std::int64_t k = 330, read = 200;
+  for (const auto [m, n] : {std::array<std::int64_t, 2>{41, 700}, {7, 300}, {300, 10}, {130, 140}})
+    for (int form = 0; form < 4; ++form) {
+      instance<float> in(m, n, k, form & 1, form & 2);
+      gemm_problem<float>& p = in.problem;
+      constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+      for (std::int64_t s = read; s < k; ++s) {
+        for (std::int64_t i = 0; i < m; ++i) in.a[form & 1 ? s * p.lda + i : i * p.lda + s] = nan;
+        for (std::int64_t j = 0; j < n; ++j) in.b[form & 2 ? j * p.ldb + s : s * p.ldb + j] = nan;
+      }
+      p.read = read;
+      const auto c = product<float>(in, false, kernels::gemm<float>, true);
+      p.k = read;
+      const auto expected = product<float>(in, false, kernels::naive::gemm<float>, false);
+      const auto scale = magnitudes(in, false);
+      for (std::size_t i = 0; i < c.size(); ++i)
+        REQUIRE(close(c[i], expected[i], 2 * static_cast<float>(read + 1) * epsilon<float> * scale[i]));
+    }
+}
+
 TEST_CASE("gemm sums groups that share both operands, and batches that share A") {
   instance<float> both(13, 17, 40, false, false, 3, grouping::summed_c);
   both.problem.b_stride = 0;
@@ -166,6 +190,11 @@ TEST_CASE("gemm sums groups that share both operands, and batches that share A")
   instance<float> left(13, 17, 40, true, false, 3);
   left.problem.a_stride = 0;
   require_naive(left, false);
+  for (const std::int64_t m : {16, 32}) {
+    instance<float> low(m, 700, 330, false, true, 2);
+    low.problem.a_stride = 0;
+    require_naive(low, false);
+  }
 }
 
 TEMPLATE_TEST_CASE("gemm lets NaN and infinity through, also times zero", "", float, double) {
@@ -233,15 +262,18 @@ TEMPLATE_TEST_CASE("gemm gives the same bits on 1, 2 and 4 threads and without T
                                          {32, 256, 784, 8},
                                          {12, 32, 3000, 1},
                                          {500, 10, 128, 1},
-                                         {1, 700, 300, 2}}) {
-      const instance<TestType> in(m, n, k, false, true, groups, kind);
-      const auto serial = product<TestType>(in, false, kernels::gemm<TestType>, false);
-      for (const int threads : {1, 2, 4})
-        on_threads(threads, [&] {
-          const auto c = product<TestType>(in, false, kernels::gemm<TestType>, true);
-          REQUIRE(same_bits(c.data(), serial.data(), in.c.size()));
-        });
-    }
+                                         {12, 700, 300, 1},
+                                         {24, 256, 300, 1},
+                                         {1, 700, 300, 2}})
+      for (const bool b_transposed : {false, true}) {
+        const instance<TestType> in(m, n, k, false, b_transposed, groups, kind);
+        const auto serial = product<TestType>(in, false, kernels::gemm<TestType>, false);
+        for (const int threads : {1, 2, 4})
+          on_threads(threads, [&] {
+            const auto c = product<TestType>(in, false, kernels::gemm<TestType>, true);
+            REQUIRE(same_bits(c.data(), serial.data(), in.c.size()));
+          });
+      }
 }
 
 TEST_CASE("gemm gives the same bits however its operands are stored") {
@@ -319,7 +351,9 @@ TEST_CASE("gemm called from many tasks at once, each of them parallel, has the b
   std::vector<std::unique_ptr<instance<float>>> problems;
   std::vector<std::vector<float>> expected;
   for (std::int64_t i = 0; i < tasks; ++i) {
-    problems.push_back(std::make_unique<instance<float>>(40 + 7 * i, 64 + 3 * i, 200 + 31 * i, i & 1, i & 2));
+    const bool low = i % 4 == 3;  // a few rows times a transposed matrix
+    problems.push_back(low ? std::make_unique<instance<float>>(i % 8 == 3 ? 16 : 32, 700, 330, false, true)
+                           : std::make_unique<instance<float>>(40 + 7 * i, 64 + 3 * i, 200 + 31 * i, i & 1, i & 2));
     expected.push_back(product<float>(*problems.back(), false, kernels::gemm<float>, false));
   }
   for (const int threads : {2, 4})

@@ -33,6 +33,7 @@ struct stored {
   static void run(const void* context, std::int64_t group, std::int64_t row, std::int64_t rows, std::int64_t column,
                   std::int64_t columns, T* to, std::int64_t leading) {
     const auto& from = *static_cast<const stored*>(context);
+    if (from.stride == 0 && group != 0) throw tessera::shape_error("a source of one group is asked for another");
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = 0; j < columns; ++j)
         to[i * leading + j] =
@@ -89,7 +90,10 @@ constexpr sizes cases[] = {
     {20, 70, 32, 9, false, true},    {61, 40, 300, 3, false, true},   {40, 100, 2100, 1, false, false},
     {300, 1, 530, 1, false, false},  {70, 1, 130, 3, true, false},    {40, 1, 300, 3, false, true},
     {300, 10, 130, 1, false, false}, {70, 3, 130, 3, true, false},    {50, 7, 300, 3, false, true},
-    {600, 16, 40, 2, false, false},  {41, 700, 330, 2, false, false},
+    {600, 16, 40, 2, false, false},  {41, 700, 330, 2, false, false}, {32, 700, 330, 2, false, false},
+    {16, 700, 330, 2, false, false}, {32, 700, 330, 3, true, false},  {16, 700, 330, 3, true, false},
+    {32, 700, 330, 3, false, true},  {16, 700, 330, 3, false, true},  {3, 260, 330, 2, false, false},
+    {9, 260, 330, 2, true, false},
 };
 
 template <class T>
@@ -141,6 +145,22 @@ TEMPLATE_TEST_CASE("operands made while they are packed and work on finished ele
                    "", float, double, bfloat16, float16) {
   for (const sizes& s : cases)
     for (int form = 0; form < 4; ++form) check<TestType>(s, form, (s.m + form) % 2 == 0);
+}
+
+TEST_CASE("finishing work is told of no empty part where threads are more than columns") {
+  const sizes s{16, 40, 16000, 1, false, false};
+  const auto a = make<double>(s.m, s.k, 1, 1), b = make<double>(s.n, s.k, 1, 2);
+  gemm_problem<double> p = problem_of(s, 2, a, b, s.n);
+  std::vector<double> c(static_cast<std::size_t>(s.m * s.n)), expected(c.size());
+  p.c = expected.data();
+  kernels::gemm(p, false);
+  const finishing<double> afterwards(p);
+  finishing<double>::run(&afterwards, 0, 0, s.m, 0, s.n);
+  p.c = c.data();
+  const finishing<double> along(p);
+  p.finish = {finishing<double>::run, &along};
+  on_threads(64, [&] { kernels::gemm(p, true); });
+  REQUIRE(same_bits(c.data(), expected.data(), s.m * s.n));
 }
 
 TEST_CASE("the naive product asks its sources and tells of finished elements, too") {

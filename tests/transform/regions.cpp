@@ -92,3 +92,10 @@ TEST_CASE("A constraint on an Auto axis cuts what it is about") {
   using program = ts::lowered<steered, array<mixed, ts::shape<8, 4>>, array<mixed, ts::shape<4, 6>>>;
   STATIC_REQUIRE(program::collectives().all_reduce == 1);
 }
+
+inline constexpr auto summed = [](auto x) { return ts::sum<4>(x); };
+
+TEST_CASE("A sum over the fifth dimension is planned where axes are left to the compiler") {
+  using program = ts::lowered<summed, array<mixed, ts::shape<4, 2, 2, 2, 2>, P<"x">>>;
+  STATIC_REQUIRE(program::collectives().all_reduce == 0);
+}

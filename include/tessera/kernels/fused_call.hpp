@@ -46,16 +46,16 @@ struct fused_range {
 using fused_function = void (*)(const fused_call&, const fused_range&);
 
 /// Neighbours along the last dimension. By array: where the first element lies, the stride to the next one (of strided
-/// sources), the first number (of sources without memory), and how many bytes ahead memory is asked for.
+/// sources), the first number (of sources without memory), and from how many bytes behind the element that is read or
+/// written memory is fetched already (of contiguous sources, and results).
 struct fused_row {
+  static constexpr std::int64_t usually_ahead = 2048;
+
   std::byte* at[max_fused_arrays];
   std::int64_t strides[max_fused_arrays];
   std::int64_t counts[max_fused_arrays];
   std::int64_t ahead[max_fused_arrays];
 };
-
-/// How far ahead in one piece of memory it is asked for.
-inline constexpr std::int64_t bytes_ahead = 2048;
 
 /// An instruction list over the first `vectors` vectors of a row.
 using fused_loop = void (*)(const fused_row& row, std::int64_t vectors);
@@ -113,17 +113,24 @@ struct fused_rows {
   std::int64_t line_bytes[max_fused_arrays];    ///< and in bytes of memory
   alignas(max_vector_bytes) std::byte room[max_fused_arrays][static_cast<std::size_t>(max_vector_bytes)];
 
-  fused_rows(const int* words, std::int64_t lanes, fused_loop what, const fused_call& c, std::int64_t columns)
+  fused_rows(const int* words, std::int64_t lanes, fused_loop what, const fused_call& c, const fused_range& range)
       : arrays(words), width(lanes), loop(what), call(c) {
     for (int a = 0; a < arrays.all; ++a) {
       row.strides[a] = column_stride(a);
       padded.strides[a] = 1;
       line_strides[a] = call.rank < 2 ? 0 : call.strides[a][call.rank - 2];
       line_bytes[a] = arrays.counts(a) ? 0 : line_strides[a] * arrays.sizes[a];
-      const bool apart = columns * arrays.sizes[a] < line_bytes[a];  // processors foresee no more than the line
-      row.ahead[a] = padded.ahead[a] = apart ? 2 * line_bytes[a] : bytes_ahead;
+      row.ahead[a] = in_short_pieces(a, range) ? 2 * line_bytes[a] : fused_row::usually_ahead;
+      padded.ahead[a] = 0;
       if (arrays.counts(a)) row.at[a] = nullptr;
     }
+  }
+
+  /// Whether rows of a range are less than a page each, with others' memory between them: what is behind the end of one
+  /// is not needed then, but what comes two rows later is, and processors do not foresee it.
+  bool in_short_pieces(int a, const fused_range& range) const {
+    const std::int64_t bytes = (range.last_column - range.first_column) * arrays.sizes[a];
+    return range.last_row - range.first_row > 2 && bytes <= 4096 && bytes < line_bytes[a];
   }
 
   /// What an array moves on by from column to column, in elements.
@@ -193,7 +200,7 @@ struct fused_rows {
 TESSERA_COMPILED void run_fused_rows(const int* words, std::int64_t width, fused_loop loop, const fused_call& call,
                                      const fused_range& range) {
   const std::int64_t columns = range.last_column - range.first_column;
-  fused_rows rows(words, width, loop, call, columns);
+  fused_rows rows(words, width, loop, call, range);
   const std::int64_t whole = columns / width;
   std::int64_t in_line = 0;
   for (std::int64_t number = range.first_row; number < range.last_row; ++number, --in_line) {

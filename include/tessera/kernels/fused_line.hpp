@@ -43,7 +43,7 @@ struct fused_line {
     for (int a = 0; a < code::sources; ++a) {
       row.at[a] = static_cast<std::byte*>(call.data[a]);
       row.counts[a] = call.base[a];
-      row.ahead[a] = bytes_ahead;
+      row.ahead[a] = fused_row::usually_ahead;
       row.strides[a] = call.rank == 0 ? 0 : call.strides[a][0];
     }
     return row;

@@ -63,7 +63,7 @@ struct gemm_part {
   std::int64_t group, row, rows, column, columns;
 };
 
-/// Computes a part of C by way of its transpose, columns rows of rows elements, for which `of_c` has room.
+/// Computes a part of C by way of its transpose: `of_c` has room for at.columns x at.rows elements.
 template <class T>
 void gemm_of_part_exchanged(const gemm_problem<T>& p, const gemm_part& at, compute_t<T>* of_c) {
   compute_t<T>* const c = p.c + at.group * p.c_stride + at.row * p.ldc + at.column;
@@ -103,26 +103,29 @@ void gemm_of_few_columns(const gemm_problem<T>& p, bool parallel) {
   });
 }
 
-/// Whether B lies by columns and is so large that transposing A and C is less work than transposing B.
+/// Into how many blocks the columns of a product of few rows are cut: C^T of one fits the staging memory, which is free
+/// because no operand is made there.
 template <class T>
-bool has_few_rows(const gemm_problem<T>& p) {
-  const bool lies_there = std::is_same_v<T, compute_t<T>> && !p.a_source && !p.b_source;
-  const bool alone = p.groups == 1 || (p.b_stride != 0 && p.c_stride != 0);
-  return lies_there && alone && p.b_transposed && !p.a_transposed && p.m >= 2 * width<T> &&
-         p.m <= 2 * tile_columns<T> && 2 * (p.m * p.k + p.m * p.n) <= p.n * p.k;
+std::int64_t blocks_of_columns(const gemm_problem<T>& p, std::int64_t threads) {
+  const std::int64_t a_group = ceil_div(threads, p.groups);
+  return std::min(ceil_div(ceil_div(p.n, staged_lines<T>(p.m)), a_group) * a_group, ceil_div(p.n, width<T>));
 }
 
-/// A product of few rows, by blocks of its columns. Nothing is staged there, so that memory is free for C^T.
+/// Whether B lies by columns and is so large that transposing C, and A for each block, is less work than transposing B.
 template <class T>
-void gemm_of_few_rows(const gemm_problem<T>& p, bool parallel) {
-  const std::int64_t threads = threads_for(p, parallel);
-  const std::int64_t most_columns = staged_lines<compute_t<T>>(p.m);
-  const std::int64_t a_thread = ceil_div(threads, p.groups);
-  const std::int64_t blocks = ceil_div(ceil_div(p.n, most_columns), a_thread) * a_thread;
+bool has_few_rows(const gemm_problem<T>& p, std::int64_t threads) {
+  const bool alone = p.groups == 1 || (p.b_stride != 0 && p.c_stride != 0);
+  return alone && p.b_transposed && !p.a_transposed && !p.a_source && !p.b_source && p.m >= 2 * width<T> &&
+         p.m <= 2 * tile_columns<T> && 2 * (blocks_of_columns(p, threads) * p.m * p.k + p.m * p.n) <= p.n * p.k;
+}
+
+/// A product of few rows, by blocks of its columns.
+template <class T>
+void gemm_of_few_rows(const gemm_problem<T>& p, std::int64_t threads) {
+  const std::int64_t blocks = blocks_of_columns(p, threads);
   parallel_for(p.groups * blocks, threads > 1, [&](std::int64_t task) {
     const std::int64_t i = task % blocks, column = part(p.n, blocks, i);
-    gemm_of_part_exchanged<T>(p, {task / blocks, 0, p.m, column, part(p.n, blocks, i + 1) - column},
-                              staging<compute_t<T>>());
+    gemm_of_part_exchanged<T>(p, {task / blocks, 0, p.m, column, part(p.n, blocks, i + 1) - column}, staging<T>());
   });
 }
 
@@ -240,15 +243,18 @@ void gemm(const gemm_problem<T>& problem, bool parallel) {
   if constexpr (std::is_same_v<T, float>)
     if (detail::taken_in_parts(problem)) return detail::gemm_in_tiles(problem, parallel);
 #endif
-  if (problem.n == 1 && problem.ldc == 1 && problem.m > 1) {  // a row instead of a column: vectors run along rows
+  const bool shared_source = problem.b_source && problem.b_stride == 0 && problem.groups > 1;
+  if (problem.n == 1 && problem.ldc == 1 && problem.m > 1 &&
+      !shared_source) {  // a row instead of a column: vectors run along rows
     const detail::exchanged_finish finish{problem.finish};
     return gemm(detail::with_sides_exchanged(
                     problem, problem.finish ? gemm_finish{detail::exchanged_finish::run, &finish} : gemm_finish{}),
                 parallel);
   }
   if (detail::has_few_columns(problem)) return detail::gemm_of_few_columns(problem, parallel);
-  if (detail::has_few_rows(problem)) return detail::gemm_of_few_rows(problem, parallel);
   const std::int64_t threads = detail::threads_for(problem, parallel);
+  if constexpr (std::is_same_v<T, compute_t<T>>)
+    if (detail::has_few_rows(problem, threads)) return detail::gemm_of_few_rows(problem, threads);
   const detail::gemm_run<T> run(problem, threads);
   parallel_for(run.regions(), threads > 1, [&](std::int64_t i) { run(run.region(i)); });
 }

@@ -88,7 +88,7 @@ void check_gemm(const gemm_problem<T>& p) {
 /// Tells of a rectangle of C in parts of at most `at_once` elements where rows are not longer.
 inline void finish_in_parts(const gemm_finish& finish, std::int64_t group, std::int64_t row, std::int64_t rows,
                             std::int64_t column, std::int64_t columns, std::int64_t at_once) {
-  if (!finish) return;
+  if (!finish || rows == 0 || columns == 0) return;
   const std::int64_t step = columns >= at_once ? 1 : at_once / columns;
   for (std::int64_t i = 0; i < rows; i += step)
     finish.run(finish.context, group, row + i, rows - i < step ? rows - i : step, column, columns);

@@ -54,9 +54,9 @@ struct propagator {
       else if (!is(n.code, graph::op_kind::list))
         for (int k = 0; k < n.operand_count(); ++k)
           set = static_cast<axis_set>(set | autos[static_cast<std::size_t>(n.operands[k])]);
-      const axis_set named = set_of(static_cast<axis_list>(n.attribute[0]));
-      if (n.code == op::to_auto) set = static_cast<axis_set>(set | named);
-      if (n.code == op::to_explicit) set = static_cast<axis_set>(set & ~named);
+      const auto named = [&] { return set_of(static_cast<axis_list>(n.attribute[0])); };
+      if (n.code == op::to_auto) set = static_cast<axis_set>(set | named());
+      if (n.code == op::to_explicit) set = static_cast<axis_set>(set & ~named());
       autos.push_back(set);
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused multiply-add of vectors, which xsimd 8.1 does not have on AVX-512: it multiplies and adds there, which takes
-// twice as long and rounds twice. Beside it what AVX-512 has one instruction for: scaling by powers of two, inverses.
+// twice as long and rounds twice. Beside it what AVX-512 has one instruction for, scaling by powers of two and inverses,
+// and operands that stay in registers.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,7 @@ xsimd::batch<T> fms(const xsimd::batch<T>& x, const xsimd::batch<T>& y, const xs
   return xsimd::fms(x, y, z);
 }
 
-/// x, which the compiler then has in a register: it would have each of a few multiply-adds read it from memory.
+/// x, held in a register on x86-64: or else the compiler reads it from memory again for each of a few multiply-adds.
 template <class T>
 [[gnu::always_inline]] inline xsimd::batch<T> in_register(xsimd::batch<T> x) {
 #if defined(__x86_64__)

@@ -94,13 +94,13 @@ class gemm_run {
   }
 
   /// What it costs to read or pack an element of A and of B, in quarters of a vector operation.
-  std::int64_t packing_a() const { return a_.source ? 8 : 1; }
-  std::int64_t packing_b() const {
+  std::int64_t reading_a() const { return a_.source ? 8 : 1; }
+  std::int64_t reading_b() const {
     if (b_.source) return 8;
     return p_.b_transposed ? 4 : 1;
   }
 
-  /// The cut into `parts` that keeps the largest part cheapest, multiplications and what it packs; of equal ones that
+  /// The cut into `parts` that keeps the largest part cheapest, multiplications and what it reads; of equal ones that
   /// into the most parts of rows, which threads then have to themselves.
   gemm_cut best_cut(std::int64_t parts) const {
     gemm_cut best;
@@ -109,7 +109,7 @@ class gemm_run {
       if (parts % of_rows != 0) continue;
       const std::int64_t rows = ceil_div(p_.m * row_groups_, of_rows);
       const std::int64_t columns = ceil_div(vectors(), parts / of_rows);
-      const std::int64_t cost = 4 * rows * columns + packing_a() * rows + packing_b() * columns * width<T>;
+      const std::int64_t cost = 4 * rows * columns + reading_a() * rows + reading_b() * columns * width<T>;
       if (cost < least) {
         least = cost;
         best = {of_rows, parts / of_rows};
@@ -186,14 +186,14 @@ class gemm_run {
   /// For so few panels of rows B is not worth packing.
   static constexpr std::int64_t too_few_to_pack = 2;
 
-  /// All rows of the strip times its columns of B, over `steps`; `next` are the steps after them. Panels of B are
-  /// packed just before their first use, several at a time where they have to be made.
+  /// All rows of the strip times its columns of B, over `steps`; `next` are the steps after them. Panels of B that
+  /// are packed are so just before their first use, several at a time where they have to be made.
   void multiply_strip(const gemm_region& strip, gemm_steps steps, gemm_steps next, packed* packed_a,
                       packed* packed_b) const {
-    const std::int64_t row_blocks = ceil_div(strip.row_end - strip.row_begin, panels_at_once());
+    const std::int64_t panels = strip.row_end - strip.row_begin;
+    const std::int64_t row_blocks = ceil_div(panels, panels_at_once());
     const std::int64_t packed_at_once = b_.source ? staged_lines<T>(steps.depth) / tile_columns<T> : 1;
     const bool keep = row_blocks > 1 || b_.source;
-    const std::int64_t panels = strip.row_end - strip.row_begin;
     for (std::int64_t i = 0; i < row_blocks; ++i) {
       const gemm_region block = block_of_rows(strip, i);
       if (!a_in_place()) pack_rows_of_a(block, steps.start, steps.depth, packed_a);
@@ -204,8 +204,9 @@ class gemm_run {
         if (i == 0 && state == b_state::packed && (q - strip.column_begin) % packed_at_once == 0)
           pack_panels_of_b(strip.batch, q, std::min(q + packed_at_once, strip.column_end), steps.start, steps.depth,
                            panel);
-        gemm_upcoming upcoming;  // a single tile has no time to ask for what the next one reads
-        if (panels > 1) upcoming = after_panel(strip, i, i + 1 == row_blocks, q, steps, next);
+        gemm_upcoming upcoming;  // a single tile that waits for B has no time to ask for what the next one reads
+        if (panels > 1 || state == b_state::packed)
+          upcoming = after_panel(strip, i, i + 1 == row_blocks, q, steps, next);
         multiply_panel(block, q, steps, packed_a, panel, state, upcoming);
         const bool end = q + 1 == strip.column_end;
         if (p_.finish && steps.end() == read_ && (end || worth_finishing(block, q + 1 - finished))) {
@@ -234,7 +235,8 @@ class gemm_run {
     return upcoming;
   }
 
-  /// How the first tile of a panel reads B: from where it lies if it can, as all tiles do where they are few.
+  /// How the first tile of a panel reads B. Where B is whole vectors in memory, and steps are rows, all tiles read it
+  /// from there if they are `few`, else the first one packs it for the others if it is as high as a tile can be.
   b_state state_of_b(const gemm_region& block, std::int64_t q, bool few) const {
     const bool readable = std::is_same_v<T, packed> && !b_.source && !p_.b_transposed && depth_groups_ == 1 &&
                           panel_columns(q) % width<T> == 0;

@@ -140,7 +140,7 @@ void for_each_part(gemm_steps steps, std::int64_t group_depth, F&& f) {
 /// How a tile reads A: rows, a_step elements from one to the next, or steps of Rows elements, one behind the other.
 enum class a_layout { rows, steps };
 
-/// How a tile reads B: packed, or from where it lies, or so while packing it for the tiles after this one.
+/// How a tile reads B: packed, or from where it lies, or from there and packing it for the tiles after this one.
 enum class b_state { packed, in_place, fresh };
 
 /// What tiles read: A, and B either packed at `panel` or, b_step elements from one step to the next, at `b`.
@@ -161,8 +161,8 @@ void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std:
   constexpr bool by_rows = Layout == a_layout::rows;
   constexpr bool packs = State == b_state::fresh;
   T* panel = from.panel;
-  constexpr bool in_place = State != b_state::packed;
-  const T* b = in_place ? from.b : panel;
+  constexpr bool unpacked = State != b_state::packed;
+  const T* b = unpacked ? from.b : panel;
   const T* row[std::size_t{by_rows ? Rows : 1}]{from.a};
   if constexpr (by_rows)
     unrolled<Rows>([&](auto i) __attribute__((always_inline)) { row[i] = from.a + i * from.a_step; });
@@ -183,8 +183,9 @@ void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std:
     });
   };
   constexpr std::int64_t packed_step = Vectors * width<T>;
-  const std::int64_t b_step = in_place ? from.b_step : packed_step;
+  const std::int64_t b_step = unpacked ? from.b_step : packed_step;
   const T* row_of_c = c;
+  if (ahead.at == nullptr) ahead.at = reinterpret_cast<const char*>(c);  // to ask for what is nowhere may take long
   std::int64_t p = 0;
   for (; p <= depth - steps_together;
        p += steps_together, b += steps_together * b_step, panel += steps_together * packed_step) {
@@ -227,10 +228,11 @@ inline constexpr auto gemm_packing_tiles = []<int... I>(std::integer_sequence<in
 }
 (std::make_integer_sequence<int, tile_vectors<T>>{});
 
+/// The tile of those tables, for 1 <= rows <= tile_rows and 1 <= vectors <= tile_vectors.
 template <class T, a_layout Layout>
 gemm_tile_function<T> gemm_tile_of(std::int64_t rows, std::int64_t vectors, b_state state) {
-  const auto index = static_cast<std::size_t>((vectors - 1) * tile_rows<T> + rows - 1);
   if (state == b_state::fresh) return gemm_packing_tiles<T, Layout>[static_cast<std::size_t>(vectors - 1)];
+  const auto index = static_cast<std::size_t>((vectors - 1) * tile_rows<T> + rows - 1);
   return state == b_state::packed ? gemm_tiles<T, Layout, b_state::packed>[index]
                                   : gemm_tiles<T, Layout, b_state::in_place>[index];
 }

@@ -17,7 +17,8 @@ namespace tessera::kernels::detail {
 /// One huge page: packed operands then cost one TLB entry, and first touch costs a fortieth of what small pages cost.
 inline constexpr std::size_t workspace_bytes = std::size_t{2} << 20;
 
-/// The last part of the workspace, where operands of products that are made on the fly lie before they are packed.
+/// The last part of the workspace, where operands of products that are made on the fly lie before they are packed, or,
+/// where there are none, a result that is yet to be transposed.
 inline constexpr std::size_t staging_bytes = std::size_t{1} << 18;
 
 struct free_memory {
@@ -60,10 +61,10 @@ T* staging() {
   return reinterpret_cast<T*>(workspace() + workspace_bytes - staging_bytes);
 }
 
-/// How many lines of `depth` elements fit there.
+/// How many lines of `length` elements fit there.
 template <class T>
-constexpr std::int64_t staged_lines(std::int64_t depth) {
-  return static_cast<std::int64_t>(staging_bytes / sizeof(T)) / depth;
+constexpr std::int64_t staged_lines(std::int64_t length) {
+  return static_cast<std::int64_t>(staging_bytes / sizeof(T)) / length;
 }
 
 }  // namespace tessera::kernels::detail
