@@ -263,9 +263,12 @@ class products_in_place {
   /// The place of elements of an array in what a copy makes of it, if it only puts them in another order.
   static constexpr placed_domain order_of_copy(const graph::step& s, const graph::access& from) {
     placed_domain made;
-    int order[max_rank]{};
-    for (int d = 0; d < s.rank; ++d) order[d] = d;
-    std::sort(order, order + s.rank, [&](int a, int b) { return from.strides[a] > from.strides[b]; });
+    int order[max_rank]{};  // by stride, the largest first
+    for (int d = 0; d < s.rank; ++d) {
+      int place = d;
+      for (; place > 0 && from.strides[order[place - 1]] < from.strides[d]; --place) order[place] = order[place - 1];
+      order[place] = d;
+    }
     std::int64_t row_major[max_rank]{};
     std::int64_t size = 1, expected = 1;
     for (int d = s.rank - 1; d >= 0; size *= s.sizes[d--]) row_major[d] = size;
