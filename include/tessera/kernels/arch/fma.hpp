@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused multiply-add of vectors, which xsimd 8.1 does not have on AVX-512: it multiplies and adds there, which takes
-// twice as long and rounds twice. Beside it what AVX-512 has one instruction for, scaling by powers of two and inverses,
-// and operands that stay in registers.
+// twice as long and rounds twice. Beside it what AVX-512 has one instruction for, scaling by powers of two and
+// inverses, and operands held in registers.
 #pragma once
 
 #include <cstdint>
