@@ -58,14 +58,6 @@ std::int64_t threads_for(const gemm_problem<T>& p, bool parallel, std::int64_t w
   return parallel ? std::clamp<std::int64_t>(p.groups * p.m * p.n * p.k / worth_one, 1, concurrency()) : 1;
 }
 
-/// Whether C is a column that lies as a row does, along which vectors can run. A source that groups share is asked for
-/// group 0 only as B.
-template <class T>
-bool is_column(const gemm_problem<T>& p) {
-  const bool shared_source = p.b_source && p.b_stride == 0 && p.groups > 1;
-  return p.n == 1 && p.ldc == 1 && p.m > 1 && !shared_source;
-}
-
 /// A rectangle of one group's C.
 struct gemm_part {
   std::int64_t group, row, rows, column, columns;
@@ -251,7 +243,7 @@ void gemm(const gemm_problem<T>& problem, bool parallel) {
   if constexpr (std::is_same_v<T, float>)
     if (detail::taken_in_parts(problem)) return detail::gemm_in_tiles(problem, parallel);
 #endif
-  if (detail::is_column(problem)) {
+  if (problem.n == 1 && problem.ldc == 1 && problem.m > 1) {  // a row instead of a column: vectors run along rows
     const detail::exchanged_finish finish{problem.finish};
     return gemm(detail::with_sides_exchanged(
                     problem, problem.finish ? gemm_finish{detail::exchanged_finish::run, &finish} : gemm_finish{}),

@@ -55,9 +55,9 @@ struct gemm_problem {
   std::int64_t ldb = 0;
   compute_t<T>* c = nullptr;
   std::int64_t ldc = 0;
-  bool accumulate = false;  ///< add the product to C instead of overwriting C
-  std::int64_t groups = 1;
-  std::int64_t a_stride = 0;  ///< elements from one group to the next
+  bool accumulate = false;    ///< add the product to C instead of overwriting C
+  std::int64_t groups = 1;    ///< strides are elements from one to the next
+  std::int64_t a_stride = 0;  ///< 0: the groups share one A, also where it is asked for
   std::int64_t b_stride = 0;  ///< 0: the groups share one B, also where it is asked for
   std::int64_t c_stride = 0;  ///< 0: the groups' products are summed into one C
   gemm_source<T> a_source;    ///< where set, A is asked for here; a and lda are not used

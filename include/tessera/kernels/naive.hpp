@@ -22,14 +22,14 @@ compute_t<T> stored(const gemm_source<T>& source, const T* data, std::int64_t g,
                     std::int64_t leading, std::int64_t stride) {
   if (!source) return compute_t<T>{data[g * stride + row * leading + column]};
   T made{};
-  source.run(source.context, g, row, 1, column, 1, &made, 1);
+  source.run(source.context, stride == 0 ? 0 : g, row, 1, column, 1, &made, 1);
   return compute_t<T>{made};
 }
 
 /// C[g, i, j] = sum over p of A[g, i, p] B[g, p, j].  g: groups, i: m, j: n, p: k.
 template <class T>
 void gemm(const gemm_problem<T>& q, bool = false) {
-  const bool summed = q.c_stride == 0, shared = q.b_stride == 0;
+  const bool summed = q.c_stride == 0;
   for (std::int64_t g = 0; g < q.groups; ++g)
     for (std::int64_t i = 0; i < q.m; ++i)
       for (std::int64_t j = 0; j < q.n; ++j) {
@@ -38,8 +38,7 @@ void gemm(const gemm_problem<T>& q, bool = false) {
         number sum = q.accumulate || (summed && g > 0) ? c : number{0};
         for (std::int64_t p = 0; p < q.k; ++p)
           sum += stored(q.a_source, q.a, g, q.a_transposed ? p : i, q.a_transposed ? i : p, q.lda, q.a_stride) *
-                 stored(q.b_source, q.b, shared ? 0 : g, q.b_transposed ? j : p, q.b_transposed ? p : j, q.ldb,
-                        q.b_stride);
+                 stored(q.b_source, q.b, g, q.b_transposed ? j : p, q.b_transposed ? p : j, q.ldb, q.b_stride);
         c = sum;
       }
   for (std::int64_t g = 0; q.finish && g < (summed && q.groups > 0 ? 1 : q.groups); ++g)

@@ -65,7 +65,7 @@ struct gemm_side {
 
 template <class T>
 gemm_side<T> left_side(const gemm_problem<T>& p) {
-  return {{p.a, p.lda, p.m, p.a_transposed}, p.a_stride, p.a_source, false};
+  return {{p.a, p.lda, p.m, p.a_transposed}, p.a_stride, p.a_source, p.a_stride == 0};
 }
 
 template <class T>
@@ -81,8 +81,7 @@ class part_of_side {
   part_of_side(const gemm_side<T>& side, std::int64_t group, std::int64_t line, std::int64_t start)
       : data(side.source ? nullptr : side.of(group).at(line, start)),
         whole_(side.source),
-        shared_(side.shared),
-        group_(group),
+        group_(side.shared ? 0 : group),
         row_(side.first.depth_major ? start : line),
         column_(side.first.depth_major ? line : start) {}
 
@@ -93,16 +92,14 @@ class part_of_side {
     return {[](const void* context, std::int64_t group, std::int64_t row, std::int64_t rows, std::int64_t column,
                std::int64_t columns, T* to, std::int64_t leading) {
               const auto& part = *static_cast<const part_of_side*>(context);
-              const std::int64_t of = part.shared_ ? 0 : part.group_ + group;
-              part.whole_.run(part.whole_.context, of, part.row_ + row, rows, part.column_ + column, columns, to,
-                              leading);
+              part.whole_.run(part.whole_.context, part.group_ + group, part.row_ + row, rows, part.column_ + column,
+                              columns, to, leading);
             },
             this};
   }
 
  private:
   gemm_source<T> whole_;
-  bool shared_;
   std::int64_t group_, row_, column_;  ///< where it begins in the stored matrix
 };
 
