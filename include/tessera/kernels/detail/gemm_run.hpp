@@ -168,15 +168,21 @@ class gemm_run {
   }
 
   /// Panels of rows of a block: their part of A stays in the second cache, and their tiles of C lie in few pages. Where
-  /// A is made, as many as there is room for, so that rows of its transpose are long.
-  std::int64_t panels_at_once() const {
-    constexpr std::int64_t room = packed_a_size<T> / (tile_rows<T> * packed_row);
-    return a_.source ? room : std::min<std::int64_t>(room, 48);
+  /// A is made, as many as there is room for, so that rows of its transpose are long. Where it is read in place, again
+  /// and again for many columns, its rows lie in no more pages than a processor keeps at hand.
+  std::int64_t panels_at_once(const gemm_region& strip) const {
+    constexpr std::int64_t room = packed_a_size<T> / (tile_rows<T> * packed_row),
+                           most = std::min<std::int64_t>(room, 48);
+    if (a_.source) return room;
+    if (!a_in_place() || columns_of(strip) < 512) return most;
+    constexpr std::int64_t page = 4096, pages = 96;  // of Intel's since Ice Lake; AMD's since Zen 3 have 64 and more
+    const std::int64_t rows_of_page = std::max<std::int64_t>(page / (p_.lda * static_cast<std::int64_t>(sizeof(T))), 1);
+    return std::min(most, ceil_div(pages * rows_of_page, tile_rows<T>));
   }
 
   gemm_region block_of_rows(const gemm_region& strip, std::int64_t i) const {
     const std::int64_t panels = strip.row_end - strip.row_begin;
-    const std::int64_t blocks = ceil_div(panels, panels_at_once());
+    const std::int64_t blocks = ceil_div(panels, panels_at_once(strip));
     gemm_region block = strip;
     block.row_begin = strip.row_begin + part(panels, blocks, i);
     block.row_end = strip.row_begin + part(panels, blocks, i + 1);
@@ -191,7 +197,7 @@ class gemm_run {
   void multiply_strip(const gemm_region& strip, gemm_steps steps, gemm_steps next, packed* packed_a,
                       packed* packed_b) const {
     const std::int64_t panels = strip.row_end - strip.row_begin;
-    const std::int64_t row_blocks = ceil_div(panels, panels_at_once());
+    const std::int64_t row_blocks = ceil_div(panels, panels_at_once(strip));
     const std::int64_t packed_at_once = b_.source ? staged_lines<T>(steps.depth) / tile_columns<T> : 1;
     const bool keep = row_blocks > 1 || b_.source;
     for (std::int64_t i = 0; i < row_blocks; ++i) {
@@ -218,20 +224,26 @@ class gemm_run {
   }
 
   /// What is read after panel q of a strip's i-th block of rows, or during it: the block itself at the very first, the
-  /// next panel of B, and a share of the next block of A, whose turn comes after the last panel.
+  /// next panel of B, and a share of the next block of A, and of B over the next steps, whose turn comes after the last
+  /// panel.
   gemm_upcoming after_panel(const gemm_region& strip, std::int64_t i, bool last, std::int64_t q, gemm_steps steps,
                             gemm_steps next) const {
     gemm_upcoming upcoming;
     const bool begin = q == strip.column_begin;
     const bool end = q + 1 == strip.column_end;
     if (steps.start == 0 && i == 0 && begin && a_in_place()) upcoming.add(rows_of_a(block_of_rows(strip, 0), steps));
-    if (i == 0 && !end) upcoming.add(rows_of_b(strip.batch, q + 1, steps));
-    if (last && end) upcoming.add(rows_of_b(strip.batch, strip.column_begin, next));
-    const gemm_rows a = last ? rows_of_a(block_of_rows(strip, 0), next) : rows_of_a(block_of_rows(strip, i + 1), steps);
-    const std::int64_t panels = strip.column_end - strip.column_begin;
-    const std::int64_t first = part(a.rows, panels, q - strip.column_begin);
-    const std::int64_t end_of_share = part(a.rows, panels, q - strip.column_begin + 1);
-    upcoming.add({a.at + first * a.leading, end_of_share - first, a.bytes, a.leading});
+    if (i == 0 && !end && (steps.start == 0 || !b_in_one_piece(strip, steps)))
+      upcoming.add(rows_of_b(strip.batch, q + 1, steps));
+    const auto share = [&](const gemm_rows& all) {
+      const std::int64_t panels = strip.column_end - strip.column_begin;
+      const std::int64_t first = part(all.rows, panels, q - strip.column_begin);
+      const std::int64_t past = part(all.rows, panels, q - strip.column_begin + 1);
+      return gemm_rows{all.at + first * all.leading, past - first, all.bytes, all.leading};
+    };
+    if (last && b_in_one_piece(strip, next)) upcoming.add(share(piece_of_b(strip, next)));
+    else if (last && end) upcoming.add(rows_of_b(strip.batch, strip.column_begin, next));
+    upcoming.add(
+        share(last ? rows_of_a(block_of_rows(strip, 0), next) : rows_of_a(block_of_rows(strip, i + 1), steps)));
     return upcoming;
   }
 
@@ -249,6 +261,21 @@ class gemm_run {
   gemm_rows rows_of_b(std::int64_t group, std::int64_t q, gemm_steps steps) const {
     if (b_.source || depth_groups_ > 1 || steps.depth == 0) return {};
     return rows_of(b_.of(group), panel_column(q), panel_columns(q), steps);
+  }
+
+  /// Whether B over some steps is one piece of memory, for which the second cache has room beside what is in use. From
+  /// front to back it comes faster than panel by panel.
+  bool b_in_one_piece(const gemm_region& strip, gemm_steps steps) const {
+    return !b_.source && !p_.b_transposed && depth_groups_ == 1 && p_.ldb == p_.n && steps.depth > 0 &&
+           columns_of(strip) == p_.n && p_.n * steps.depth * static_cast<std::int64_t>(sizeof(T)) <= most_of_b_ahead;
+  }
+
+  static constexpr std::int64_t most_of_b_ahead = std::int64_t{1} << 19;  ///< bytes
+
+  gemm_rows piece_of_b(const gemm_region& strip, gemm_steps steps) const {
+    constexpr std::int64_t at_once = gemm_ahead::lines * gemm_ahead::line;
+    const std::int64_t bytes = p_.n * steps.depth * static_cast<std::int64_t>(sizeof(T));
+    return {rows_of(b_.of(strip.batch), 0, p_.n, steps).at, ceil_div(bytes, at_once), at_once, at_once};
   }
 
   /// What the first group's rows of a block are packed from.
@@ -292,6 +319,9 @@ class gemm_run {
     return std::min(ceil_div(vectors() * q, column_panels_) * width<T>, p_.n);
   }
   std::int64_t panel_columns(std::int64_t q) const { return panel_column(q + 1) - panel_column(q); }
+  std::int64_t columns_of(const gemm_region& strip) const {
+    return panel_column(strip.column_end) - panel_column(strip.column_begin);
+  }
   static std::int64_t padded(std::int64_t columns) { return ceil_div(columns, width<T>) * width<T>; }
 
   void pack_panels_of_b(std::int64_t group, std::int64_t first, std::int64_t last, std::int64_t start,
@@ -304,7 +334,7 @@ class gemm_run {
   }
 
   void pack_rows_of_a(const gemm_region& block, std::int64_t start, std::int64_t depth, packed* packed_a) const {
-    const std::int64_t at_once = a_.source ? staged_lines<T>(depth) / tile_rows<T> : panels_at_once();
+    const std::int64_t at_once = a_.source ? staged_lines<T>(depth) / tile_rows<T> : block.row_end - block.row_begin;
     packed* to = packed_a;
     for_each_group(block, [&](std::int64_t group, std::int64_t first, std::int64_t last) {
       const auto panel = [&](std::int64_t r) {
@@ -330,12 +360,16 @@ class gemm_run {
       packed* c = p_.c + group * p_.c_stride + panel_row(first) * p_.ldc + panel_column(q);
       if constexpr (std::is_same_v<T, packed>)
         if (a_in_place()) from.a = a_.of(group).at(panel_row(first), steps.start);
+      const packed* const first_a = from.a;
       for (std::int64_t r = first; r < last; ++r) {
         const std::int64_t rows = rows_of_panel(r);
+        const packed* const after = from.a + (a_in_place() ? rows * p_.lda : packed_panel_of_a(steps.depth));
+        from.next_a = r + 1 < last ? after : first_a;
+        const bool fresh = state == b_state::fresh;  // a tile that waits for B itself asks for nothing else
         gemm_tile_any(rows, columns, steps.depth, layout, state, from, c, p_.ldc, accumulate,
-                      upcoming.take(steps.depth));
-        if (state == b_state::fresh) state = b_state::packed;
-        from.a += a_in_place() ? rows * p_.lda : packed_panel_of_a(steps.depth);
+                      fresh ? gemm_ahead{} : upcoming.take(steps.depth));
+        if (fresh) state = b_state::packed;
+        from.a = after;
         c += rows * p_.ldc;
       }
     });

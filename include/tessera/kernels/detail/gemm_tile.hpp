@@ -38,8 +38,8 @@ template <int Count, class F>
 /// Steps of the depth between two looks of a tile at anything but its operands.
 inline constexpr int steps_together = 4;
 
-/// Memory that will be read soon. Every steps_together steps a tile asks for `lines` cache lines at `at`, then goes
-/// `step` bytes on, so that they arrive while it computes.
+/// Memory that will be read soon. Every steps_together steps a tile asks the second cache for `lines` lines at `at`,
+/// then goes `step` bytes on, so that they arrive while it computes. The first cache is full of what the tile reads.
 struct gemm_ahead {
   static constexpr int lines = 4;
   static constexpr std::int64_t line = 64;  ///< bytes
@@ -56,7 +56,7 @@ struct gemm_rows {
   std::int64_t leading = 0;  ///< bytes from one row to the next
 };
 
-/// At most three rectangles that will be read soon, one after the other, each from top to bottom in stripes of a few
+/// At most four rectangles that will be read soon, one after the other, each from top to bottom in stripes of a few
 /// lines.
 class gemm_upcoming {
  public:
@@ -77,7 +77,7 @@ class gemm_upcoming {
   }
 
  private:
-  gemm_rows queue_[3];
+  gemm_rows queue_[4];
   int count_ = 0;
   int done_ = 0;
   std::int64_t row_ = 0;
@@ -143,7 +143,8 @@ enum class a_layout { rows, steps };
 /// How a tile reads B: packed, or from where it lies, or from there and packing it for the tiles after this one.
 enum class b_state { packed, in_place, fresh };
 
-/// What tiles read: A, and B either packed at `panel` or, b_step elements from one step to the next, at `b`.
+/// What tiles read: A, and B either packed at `panel` or, b_step elements from one step to the next, at `b`. The next
+/// tile reads A at `next_a`.
 template <class T>
 struct gemm_tile_operands {
   const T* a = nullptr;
@@ -151,10 +152,12 @@ struct gemm_tile_operands {
   const T* b = nullptr;
   std::int64_t b_step = 0;
   T* panel = nullptr;
+  const T* next_a = nullptr;
 };
 
 /// c[i * c_step + j] (+)= sum over p < depth, in order, of A[i, p] * B[p, j], for i < Rows and j < Vectors * width. C
-/// is asked for at the beginning. Registers are few: one a row of A, an index, and one for each other array.
+/// is asked for at the beginning, and A of the next tile little by little: its rows are too short for the processor to
+/// see them coming. Registers are few: one a row of A, an index, and one for each other array.
 template <class T, int Rows, int Vectors, a_layout Layout, b_state State>
 void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std::int64_t c_step, bool accumulate,
                gemm_ahead ahead) {
@@ -185,14 +188,22 @@ void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std:
   constexpr std::int64_t packed_step = Vectors * width<T>;
   const std::int64_t b_step = unpacked ? from.b_step : packed_step;
   const T* row_of_c = c;
+  const T* next_a = from.next_a;
   if (ahead.at == nullptr) ahead.at = reinterpret_cast<const char*>(c);  // to ask for what is nowhere may take long
   std::int64_t p = 0;
   for (; p <= depth - steps_together;
        p += steps_together, b += steps_together * b_step, panel += steps_together * packed_step) {
     unrolled<gemm_ahead::lines>([&](auto i) __attribute__((always_inline)) {
-      __builtin_prefetch(ahead.at + i * gemm_ahead::line, 0, 3);
+      __builtin_prefetch(ahead.at + i * gemm_ahead::line, 0, 2);
     });
     ahead.at += ahead.step;
+    if constexpr (State == b_state::packed) {
+      constexpr std::int64_t at_once = 32, line = gemm_ahead::line / sizeof(T);
+      unrolled<at_once / line>([&](auto i)
+                                   __attribute__((always_inline)) { __builtin_prefetch(next_a + i * line, 0, 3); });
+      const bool row_ends = by_rows && (p / steps_together + 1) % (gemm_depth / at_once) == 0;
+      next_a += row_ends ? from.a_step - (gemm_depth - at_once) : at_once;
+    }
     unrolled<Vectors>([&](auto j)
                           __attribute__((always_inline)) { __builtin_prefetch(row_of_c + j * width<T>, 1, 3); });
     row_of_c += p < steps_together * (Rows - 1) ? c_step : 0;
