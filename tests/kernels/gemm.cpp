@@ -146,6 +146,8 @@ TEMPLATE_TEST_CASE("gemm is the naive product where it is cut into several cache
     instance<TestType> lower(13, 5500, 270, form & 1, form & 2);
     require_naive(lower, false);
   }
+  instance<TestType> rows_of_a_page(203, 517, 1030, false, false);
+  require_naive(rows_of_a_page, true);
 }
 
 TEMPLATE_TEST_CASE("gemm is the naive product for groups: batched, with a shared B, and summed into one C", "", float,
