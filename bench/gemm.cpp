@@ -4,7 +4,7 @@
 // multiply-adds alone reach> error=<ours, the peer's>, then means and worst ratios; products of bfloat16 also beside
 // ours of float. gemm_fma is float by fused multiply-adds, as on processors without matrix registers, in the same
 // turns. A round goes through all shapes, so that a slow moment of the machine hits few of a shape's rounds, and takes
-// five turns at each; ratios are medians over rounds of those within one. Errors are roots of mean squares, relative to
+// the fastest of five turns at each; ratios are medians over rounds of those within one. Errors are roots of mean squares, relative to
 // the sums of absolute products, in units of 2^-24.
 #include <algorithm>
 #include <chrono>
@@ -247,13 +247,12 @@ class trial {
       if (bench::prepared* const call = p.prepare(data_.product, threads)) add(p.name, call);
   }
 
-  /// A round: each contender's median of a few turns.
+  /// A round: each contender's fastest of a few turns, since neighbours of the machine only add to what one takes.
   void take_turns() {
     constexpr int turns_a_round = 5;
-    std::vector<std::vector<double>> seconds(contenders_.size());
+    for (contender& c : contenders_) c.seconds.push_back(INFINITY);
     for (int turn = 0; turn < turns_a_round; ++turn)
-      for (std::size_t i = 0; i < contenders_.size(); ++i) seconds[i].push_back(seconds_per_call(*contenders_[i].call));
-    for (std::size_t i = 0; i < contenders_.size(); ++i) contenders_[i].seconds.push_back(bench::median(seconds[i]));
+      for (contender& c : contenders_) c.seconds.back() = std::min(c.seconds.back(), seconds_per_call(*c.call));
   }
 
   /// Prints what was measured, and adds ratios to the best peer; `fma_ratios` are those of fused multiply-adds, where

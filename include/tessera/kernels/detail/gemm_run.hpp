@@ -360,16 +360,13 @@ class gemm_run {
       packed* c = p_.c + group * p_.c_stride + panel_row(first) * p_.ldc + panel_column(q);
       if constexpr (std::is_same_v<T, packed>)
         if (a_in_place()) from.a = a_.of(group).at(panel_row(first), steps.start);
-      const packed* const first_a = from.a;
       for (std::int64_t r = first; r < last; ++r) {
         const std::int64_t rows = rows_of_panel(r);
-        const packed* const after = from.a + (a_in_place() ? rows * p_.lda : packed_panel_of_a(steps.depth));
-        from.next_a = r + 1 < last ? after : first_a;
         const bool fresh = state == b_state::fresh;  // a tile that waits for B itself asks for nothing else
         gemm_tile_any(rows, columns, steps.depth, layout, state, from, c, p_.ldc, accumulate,
                       fresh ? gemm_ahead{} : upcoming.take(steps.depth));
         if (fresh) state = b_state::packed;
-        from.a = after;
+        from.a += a_in_place() ? rows * p_.lda : packed_panel_of_a(steps.depth);
         c += rows * p_.ldc;
       }
     });

@@ -36,7 +36,7 @@ template <int Count, class F>
 }
 
 /// Steps of the depth between two looks of a tile at anything but its operands.
-inline constexpr int steps_together = 4;
+inline constexpr int steps_together = 8;
 
 /// Memory that will be read soon. Every steps_together steps a tile asks the second cache for `lines` lines at `at`,
 /// then goes `step` bytes on, so that they arrive while it computes. The first cache is full of what the tile reads.
@@ -143,8 +143,7 @@ enum class a_layout { rows, steps };
 /// How a tile reads B: packed, or from where it lies, or from there and packing it for the tiles after this one.
 enum class b_state { packed, in_place, fresh };
 
-/// What tiles read: A, and B either packed at `panel` or, b_step elements from one step to the next, at `b`. The next
-/// tile reads A at `next_a`.
+/// What tiles read: A, and B either packed at `panel` or, b_step elements from one step to the next, at `b`.
 template <class T>
 struct gemm_tile_operands {
   const T* a = nullptr;
@@ -152,12 +151,10 @@ struct gemm_tile_operands {
   const T* b = nullptr;
   std::int64_t b_step = 0;
   T* panel = nullptr;
-  const T* next_a = nullptr;
 };
 
 /// c[i * c_step + j] (+)= sum over p < depth, in order, of A[i, p] * B[p, j], for i < Rows and j < Vectors * width. C
-/// is asked for at the beginning, and A of the next tile little by little: its rows are too short for the processor to
-/// see them coming. Registers are few: one a row of A, an index, and one for each other array.
+/// is asked for at the beginning. Registers are few: one a row of A, an index, and one for each other array.
 template <class T, int Rows, int Vectors, a_layout Layout, b_state State>
 void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std::int64_t c_step, bool accumulate,
                gemm_ahead ahead) {
@@ -181,14 +178,13 @@ void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std:
     unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
       const batch<T> left(by_rows ? row[by_rows ? i : 0][p] : row[0][p * Rows + i]);
       unrolled<Vectors>([&](auto j) __attribute__((always_inline)) {
-        sum[i * Vectors + j] = fma(left, right[j], sum[i * Vectors + j]);
+        sum[i * Vectors + j] = plus_product(sum[i * Vectors + j], left, right[j]);
       });
     });
   };
   constexpr std::int64_t packed_step = Vectors * width<T>;
   const std::int64_t b_step = unpacked ? from.b_step : packed_step;
   const T* row_of_c = c;
-  const T* next_a = from.next_a;
   if (ahead.at == nullptr) ahead.at = reinterpret_cast<const char*>(c);  // to ask for what is nowhere may take long
   std::int64_t p = 0;
   for (; p <= depth - steps_together;
@@ -197,13 +193,6 @@ void gemm_tile(std::int64_t depth, const gemm_tile_operands<T>& from, T* c, std:
       __builtin_prefetch(ahead.at + i * gemm_ahead::line, 0, 2);
     });
     ahead.at += ahead.step;
-    if constexpr (State == b_state::packed) {
-      constexpr std::int64_t at_once = 32, line = gemm_ahead::line / sizeof(T);
-      unrolled<at_once / line>([&](auto i)
-                                   __attribute__((always_inline)) { __builtin_prefetch(next_a + i * line, 0, 3); });
-      const bool row_ends = by_rows && (p / steps_together + 1) % (gemm_depth / at_once) == 0;
-      next_a += row_ends ? from.a_step - (gemm_depth - at_once) : at_once;
-    }
     unrolled<Vectors>([&](auto j)
                           __attribute__((always_inline)) { __builtin_prefetch(row_of_c + j * width<T>, 1, 3); });
     row_of_c += p < steps_together * (Rows - 1) ? c_step : 0;
