@@ -171,11 +171,11 @@ class gemm_run {
   /// A is made, as many as there is room for, so that rows of its transpose are long. Where it is read in place, again
   /// and again for many columns, its rows lie in no more pages than a processor keeps at hand.
   std::int64_t panels_at_once(const gemm_region& strip) const {
-    constexpr std::int64_t room = packed_a_size<T> / (tile_rows<T> * packed_row),
-                           most = std::min<std::int64_t>(room, 48);
+    constexpr std::int64_t room = packed_a_size<T> / (tile_rows<T> * packed_row);
+    constexpr std::int64_t most = std::min<std::int64_t>(room, 48);
     if (a_.source) return room;
     if (!a_in_place() || columns_of(strip) < 512) return most;
-    constexpr std::int64_t page = 4096, pages = 96;  // of Intel's since Ice Lake; AMD's since Zen 3 have 64 and more
+    constexpr std::int64_t page = 4096, pages = 96;  // Golden Cove's; Ice Lake and Zen 3 have 64
     const std::int64_t rows_of_page = std::max<std::int64_t>(page / (p_.lda * static_cast<std::int64_t>(sizeof(T))), 1);
     return std::min(most, ceil_div(pages * rows_of_page, tile_rows<T>));
   }
@@ -263,14 +263,14 @@ class gemm_run {
     return rows_of(b_.of(group), panel_column(q), panel_columns(q), steps);
   }
 
+  static constexpr std::int64_t most_of_b_ahead = std::int64_t{1} << 19;  ///< bytes
+
   /// Whether B over some steps is one piece of memory, for which the second cache has room beside what is in use. From
   /// front to back it comes faster than panel by panel.
   bool b_in_one_piece(const gemm_region& strip, gemm_steps steps) const {
     return !b_.source && !p_.b_transposed && depth_groups_ == 1 && p_.ldb == p_.n && steps.depth > 0 &&
            columns_of(strip) == p_.n && p_.n * steps.depth * static_cast<std::int64_t>(sizeof(T)) <= most_of_b_ahead;
   }
-
-  static constexpr std::int64_t most_of_b_ahead = std::int64_t{1} << 19;  ///< bytes
 
   gemm_rows piece_of_b(const gemm_region& strip, gemm_steps steps) const {
     constexpr std::int64_t at_once = gemm_ahead::lines * gemm_ahead::line;
