@@ -4,8 +4,8 @@
 // multiply-adds alone reach> error=<ours, the peer's>, then means and worst ratios; products of bfloat16 also beside
 // ours of float. gemm_fma is float by fused multiply-adds, as on processors without matrix registers, in the same
 // turns. A round goes through all shapes, so that a slow moment of the machine hits few of a shape's rounds, and takes
-// the fastest of five turns at each; ratios are medians over rounds of those within one. Errors are roots of mean squares, relative to
-// the sums of absolute products, in units of 2^-24.
+// the fastest of five turns at each; ratios are medians over rounds of those within one. Errors are roots of mean
+// squares, relative to the sums of absolute products, in units of 2^-24.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -232,16 +232,17 @@ class gemm_run {
     const bool begin = q == strip.column_begin;
     const bool end = q + 1 == strip.column_end;
     if (steps.start == 0 && i == 0 && begin && a_in_place()) upcoming.add(rows_of_a(block_of_rows(strip, 0), steps));
-    if (i == 0 && !end && (steps.start == 0 || !b_in_one_piece(strip, steps)))
-      upcoming.add(rows_of_b(strip.batch, q + 1, steps));
+    if (i == 0 && !end && (steps.start == 0 || piece_of_b(strip, steps).rows == 0))
+      upcoming.add(rows_of_b(strip.batch, q + 1, q + 2, steps));
     const auto share = [&](const gemm_rows& all) {
       const std::int64_t panels = strip.column_end - strip.column_begin;
       const std::int64_t first = part(all.rows, panels, q - strip.column_begin);
       const std::int64_t past = part(all.rows, panels, q - strip.column_begin + 1);
       return gemm_rows{all.at + first * all.leading, past - first, all.bytes, all.leading};
     };
-    if (last && b_in_one_piece(strip, next)) upcoming.add(share(piece_of_b(strip, next)));
-    else if (last && end) upcoming.add(rows_of_b(strip.batch, strip.column_begin, next));
+    const gemm_rows piece = piece_of_b(strip, next);
+    if (last && piece.rows > 0) upcoming.add(share(piece));
+    else if (last && end) upcoming.add(rows_of_b(strip.batch, strip.column_begin, strip.column_begin + 1, next));
     upcoming.add(
         share(last ? rows_of_a(block_of_rows(strip, 0), next) : rows_of_a(block_of_rows(strip, i + 1), steps)));
     return upcoming;
@@ -257,25 +258,21 @@ class gemm_run {
     return rows_of_panel(block.row_begin % panels_) == tile_rows<T> ? b_state::fresh : b_state::packed;
   }
 
-  /// What the panel q of B is packed from.
-  gemm_rows rows_of_b(std::int64_t group, std::int64_t q, gemm_steps steps) const {
+  /// What the panels [first, last) of B are packed from.
+  gemm_rows rows_of_b(std::int64_t group, std::int64_t first, std::int64_t last, gemm_steps steps) const {
     if (b_.source || depth_groups_ > 1 || steps.depth == 0) return {};
-    return rows_of(b_.of(group), panel_column(q), panel_columns(q), steps);
+    return rows_of(b_.of(group), panel_column(first), panel_column(last) - panel_column(first), steps);
   }
 
   static constexpr std::int64_t most_of_b_ahead = std::int64_t{1} << 19;  ///< bytes
 
-  /// Whether B over some steps is one piece of memory, for which the second cache has room beside what is in use. From
-  /// front to back it comes faster than panel by panel.
-  bool b_in_one_piece(const gemm_region& strip, gemm_steps steps) const {
-    return !b_.source && !p_.b_transposed && depth_groups_ == 1 && p_.ldb == p_.n && steps.depth > 0 &&
-           columns_of(strip) == p_.n && p_.n * steps.depth * static_cast<std::int64_t>(sizeof(T)) <= most_of_b_ahead;
-  }
-
+  /// What a strip's panels of B are packed from, in rows of a few lines, if it is one piece of memory for which the
+  /// second cache has room beside what is in use: from front to back that comes faster than panel by panel.
   gemm_rows piece_of_b(const gemm_region& strip, gemm_steps steps) const {
     constexpr std::int64_t at_once = gemm_ahead::lines * gemm_ahead::line;
-    const std::int64_t bytes = p_.n * steps.depth * static_cast<std::int64_t>(sizeof(T));
-    return {rows_of(b_.of(strip.batch), 0, p_.n, steps).at, ceil_div(bytes, at_once), at_once, at_once};
+    const gemm_rows all = rows_of_b(strip.batch, strip.column_begin, strip.column_end, steps);
+    if (all.bytes != all.leading || all.rows * all.bytes > most_of_b_ahead) return {};
+    return {all.at, ceil_div(all.rows * all.bytes, at_once), at_once, at_once};
   }
 
   /// What the first group's rows of a block are packed from.
